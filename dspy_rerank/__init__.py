@@ -1,0 +1,77 @@
+"""LLM reranking as an optimizable program.
+
+Judges answer questions about passages, sorting modules decide which questions to ask, and both
+are compiled from labels.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .defaults import default_reranker, rerank
+from .evaluation import Evaluation, evaluate
+from .judges import FunctionJudge, Judge, ListwiseJudge, PairwiseJudge, PointwiseJudge, SetwiseJudge
+from .options import Options
+from .program import load, save
+from .ranking import Ranked, Ranking
+from .sorters import (
+    AllPairs,
+    Consensus,
+    HeapSort,
+    MergeSort,
+    Reranker,
+    ScoreSort,
+    SlidingWindow,
+    Survivor,
+    TopDown,
+)
+from .types import Document, Estimate, Judgment, Span, Usage
+
+if TYPE_CHECKING:
+    from . import datasets, models, optimizers, testing
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AllPairs",
+    "Consensus",
+    "Document",
+    "Estimate",
+    "Evaluation",
+    "FunctionJudge",
+    "HeapSort",
+    "Judge",
+    "Judgment",
+    "ListwiseJudge",
+    "MergeSort",
+    "Options",
+    "PairwiseJudge",
+    "PointwiseJudge",
+    "Ranked",
+    "Ranking",
+    "Reranker",
+    "ScoreSort",
+    "SetwiseJudge",
+    "SlidingWindow",
+    "Span",
+    "Survivor",
+    "TopDown",
+    "Usage",
+    "datasets",
+    "default_reranker",
+    "evaluate",
+    "load",
+    "models",
+    "optimizers",
+    "rerank",
+    "save",
+    "testing",
+]
+
+_LAZY = frozenset({"datasets", "models", "optimizers", "testing"})
+
+
+def __getattr__(name: str) -> Any:
+    """Subpackages are loaded on first use: optimizers bring in optuna."""
+    if name in _LAZY:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,306 @@
+"""Judgments to scores: choice models and voting rules over weak orders. Pure numpy.
+
+Two kinds of data make a grid. *Weak orders* (tiers of positions, best tier first; what
+``Judgment.tiers`` gives) go to ``plackett_luce``, ``rrf`` and ``wins``; a *wins matrix* (what
+``wins`` gives) goes to ``bradley_terry``, ``borda`` and ``copeland``. Items are positions
+``0..n-1``; every function returns one value an item, higher is better.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dspy_rerank.errors import InputError
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+WeakOrder = Sequence[Sequence[int]]
+"""Tiers of positions, best tier first; positions that were not compared are left out."""
+
+
+class Posterior(NamedTuple):
+    """Strengths with their uncertainty (Laplace approximation).
+
+    Attributes:
+        mean: Most probable strength of each item, on a log-odds scale.
+        sd: Standard deviation of each strength, at most the prior's.
+    """
+
+    mean: Vector
+    sd: Vector
+
+
+class _Curve(NamedTuple):
+    """A concave log-likelihood at one point.
+
+    Attributes:
+        value: The log-likelihood.
+        slope: Its gradient.
+        bend: Product of its negated Hessian with a vector.
+    """
+
+    value: float
+    slope: Vector
+    bend: Callable[[Vector], Vector]
+
+
+class _Choices(NamedTuple):
+    """Successive choices, the form in which Plackett-Luce reads weak orders.
+
+    Attributes:
+        log_share: Row per choice: log of the share with which each item stands for election.
+        weight: How much each choice counts.
+        credit: How often each item was chosen, by weight.
+    """
+
+    log_share: Matrix
+    weight: Vector
+    credit: Vector
+
+
+def plackett_luce(
+    orders: Sequence[WeakOrder],
+    n: int,
+    *,
+    weights: Sequence[float] | None = None,
+    prior_mean: Sequence[float] | None = None,
+    prior_sd: float = 1.0,
+) -> Vector:
+    """Most probable strengths under the Plackett-Luce model with a Gaussian prior.
+
+    Each order is read as a sequence of choices of the best among those that are left, with
+    probability proportional to ``exp(strength)`` (Plackett 1975; Luce 1959). A tier of several is
+    a tie and counts as the average of its arrangements (Efron 1977). A last tier below others is
+    what was left when ranking stopped (a best-only answer leaves all the rest there) and says
+    nothing about its own order; an order of one tier says that its members are equal.
+
+    Args:
+        orders: Weak orders over some of the items; empty ones say nothing.
+        n: Number of items.
+        weights: How much each order counts, at least 0; 1 each when left out.
+        prior_mean: Expected strength of each item; 0 each when left out.
+        prior_sd: Standard deviation of the prior, above 0; small values trust the orders less.
+
+    Returns:
+        n strengths; items that no order separates are equal to about nine decimals.
+    """
+    return _climb(*_luce_posterior(orders, n, weights, prior_mean, prior_sd))
+
+
+def plackett_luce_posterior(
+    orders: Sequence[WeakOrder],
+    n: int,
+    *,
+    weights: Sequence[float] | None = None,
+    prior_mean: Sequence[float] | None = None,
+    prior_sd: float = 1.0,
+) -> Posterior:
+    """Plackett-Luce strengths with their standard deviations; see ``plackett_luce``."""
+    objective, start = _luce_posterior(orders, n, weights, prior_mean, prior_sd)
+    mean = _climb(objective, start)
+    bend = objective(mean).bend
+    precision = np.stack([bend(axis) for axis in np.eye(n)]) if n else np.zeros((0, 0))
+    return Posterior(mean, np.sqrt(np.diag(np.linalg.inv(precision))))
+
+
+def bradley_terry(
+    won: Matrix, *, prior_mean: Sequence[float] | None = None, prior_sd: float = 1.0
+) -> Vector:
+    """Most probable strengths under the Bradley-Terry model with a Gaussian prior.
+
+    An item beats another with probability ``1 / (1 + exp(-difference))`` (Bradley & Terry 1952).
+
+    Args:
+        won: n x n points of the row item against the column item; a tie is half a point each.
+        prior_mean: Expected strength of each item; 0 each when left out.
+        prior_sd: Standard deviation of the prior, above 0.
+
+    Returns:
+        n strengths on a log-odds scale.
+    """
+    return _climb(*_posterior(lambda s: _terry(won, s), len(won), prior_mean, prior_sd))
+
+
+def borda(won: Matrix) -> Vector:
+    """Share of points won by each item, in [0, 1]; 0.5 for an item that was never compared.
+
+    Over complete orders this ranks as Borda's count (1781) does.
+
+    Args:
+        won: n x n points of the row item against the column item.
+    """
+    points, games = won.sum(axis=1), (won + won.T).sum(axis=1)
+    return np.divide(points, games, out=np.full(len(won), 0.5), where=games > 0)
+
+
+def copeland(won: Matrix) -> Vector:
+    """Opponents that each item beats by majority minus those that beat it, in [1 - n, n - 1].
+
+    Args:
+        won: n x n points of the row item against the column item.
+    """
+    return np.sign(won - won.T).sum(axis=1)
+
+
+def rrf(
+    orders: Sequence[WeakOrder], n: int, *, k: float = 60.0, weights: Sequence[float] | None = None
+) -> Vector:
+    """Reciprocal rank fusion: the sum of ``1 / (k + rank)`` over the orders (Cormack 2009).
+
+    Args:
+        orders: Weak orders; members of a tier share their mean rank, absent items get nothing.
+        n: Number of items.
+        k: Damping, at least 0; large values make the top ranks matter less.
+        weights: How much each order counts; 1 each when left out.
+    """
+    total = np.zeros(n)
+    for tiers, weight in zip(orders, weights or [1.0] * len(orders), strict=True):
+        ends = accumulate(len(tier) for tier in tiers)
+        for tier, end in zip(tiers, ends, strict=True):
+            total[list(tier)] += weight / (k + end - (len(tier) - 1) / 2)
+    return total
+
+
+def wins(
+    orders: Sequence[WeakOrder], n: int, *, weights: Sequence[float] | None = None
+) -> Matrix:
+    """Points of every item (row) against every other (column), counted over weak orders.
+
+    Args:
+        orders: Weak orders; members of a tier share the point.
+        n: Number of items.
+        weights: How much each order counts; 1 each when left out.
+    """
+    won = np.zeros((n, n))
+    for tiers, weight in zip(orders, weights or [1.0] * len(orders), strict=True):
+        for place, tier in enumerate(tiers):
+            below = [item for lower in tiers[place + 1 :] for item in lower]
+            won[np.ix_(tier, below)] += weight
+            won[np.ix_(tier, tier)] += weight / 2
+    np.fill_diagonal(won, 0.0)
+    return won
+
+
+def _luce_posterior(
+    orders: Sequence[WeakOrder],
+    n: int,
+    weights: Sequence[float] | None,
+    prior_mean: Sequence[float] | None,
+    prior_sd: float,
+) -> tuple[Callable[[Vector], _Curve], Vector]:
+    choices = _choices(orders, [1.0] * len(orders) if weights is None else weights, n)
+    return _posterior(lambda s: _luce(choices, s), n, prior_mean, prior_sd)
+
+
+def _choices(orders: Sequence[WeakOrder], weights: Sequence[float], n: int) -> _Choices:
+    shares, counts, credit = [], [], np.zeros(n)
+    for tiers, weight in zip(orders, weights, strict=True):
+        for place, tier in enumerate(tiers):
+            share = _tier_shares(tiers, place, n)
+            shares.append(share)
+            counts += [weight] * len(share)
+            credit[list(tier)] += weight * len(share) / len(tier)
+    stacked = np.concatenate(shares) if shares else np.zeros((0, n))
+    with np.errstate(divide="ignore"):
+        return _Choices(np.log(stacked), np.array(counts), credit)
+
+
+def _tier_shares(tiers: WeakOrder, place: int, n: int) -> Matrix:
+    """Shares of the items in the choices that place one tier, one row a choice.
+
+    Of t tied items, j are gone before choice j and nobody knows which: each stands with 1 - j/t.
+    """
+    size, last = len(tiers[place]), place == len(tiers) - 1
+    rows = (size - 1 if place == 0 else 0) if last else size
+    share = np.zeros((rows, n))
+    share[:, [item for tier in tiers[place:] for item in tier]] = 1.0
+    share[:, list(tiers[place])] -= np.arange(rows)[:, None] / max(size, 1)
+    return share
+
+
+def _luce(choices: _Choices, strength: Vector) -> _Curve:
+    utility = choices.log_share + strength
+    peak = utility.max(axis=1, keepdims=True, initial=-np.inf)
+    mass = np.exp(utility - peak)
+    total = mass.sum(axis=1, keepdims=True)
+    chance, weighted = mass / total, mass / total * choices.weight[:, None]
+    expected = weighted.sum(axis=0)
+    value = choices.credit @ strength - choices.weight @ (peak + np.log(total)).ravel()
+    return _Curve(
+        float(value),
+        choices.credit - expected,
+        lambda v: expected * v - np.einsum("ci,c->i", weighted, np.einsum("ci,i->c", chance, v)),
+    )
+
+
+def _terry(won: Matrix, strength: Vector) -> _Curve:
+    gap = strength[:, None] - strength[None, :]
+    surprise = np.logaddexp(0.0, -gap)
+    chance, games = np.exp(-surprise), won + won.T
+    pull = games * chance * chance.T
+    return _Curve(
+        -float((won * surprise).sum()),
+        (won - games * chance).sum(axis=1),
+        lambda v: pull.sum(axis=1) * v - np.einsum("ij,j->i", pull, v),
+    )
+
+
+def _posterior(
+    likelihood: Callable[[Vector], _Curve],
+    n: int,
+    prior_mean: Sequence[float] | None,
+    prior_sd: float,
+) -> tuple[Callable[[Vector], _Curve], Vector]:
+    """The log-likelihood with a Gaussian prior added, and the prior's mean."""
+    if not 0 < prior_sd < np.inf:
+        raise InputError(f"prior_sd is {prior_sd}; give a finite number above 0")
+    mean = np.zeros(n) if prior_mean is None else np.asarray(prior_mean, dtype=float)
+    precision = prior_sd**-2
+
+    def objective(strength: Vector) -> _Curve:
+        curve, gap = likelihood(strength), strength - mean
+        return _Curve(
+            curve.value - precision * float(gap @ gap) / 2,
+            curve.slope - precision * gap,
+            lambda v: curve.bend(v) + precision * v,
+        )
+
+    return objective, mean
+
+
+def _climb(objective: Callable[[Vector], _Curve], start: Vector, steps: int = 50) -> Vector:
+    """The maximum of a strictly concave function, by Newton steps that never go down."""
+    here, curve = start, objective(start)
+    for _ in range(steps):
+        if np.abs(curve.slope).max(initial=0.0) < 1e-8:
+            break
+        step = _solve(curve.bend, curve.slope)
+        after = objective(here + step)
+        while after.value < curve.value and np.abs(step).max() > 1e-9:
+            step = step / 2
+            after = objective(here + step)
+        here, curve = here + step, after
+    return here
+
+
+def _solve(bend: Callable[[Vector], Vector], target: Vector) -> Vector:
+    """Solves ``bend(x) = target`` for a positive definite linear map, by conjugate gradients.
+
+    No LAPACK: its threads cost more than these small systems where cores are few or shared.
+    """
+    x, residual = np.zeros_like(target), target
+    direction, size = residual, float(residual @ residual)
+    enough = size * 1e-16
+    for _ in range(2 * len(target)):
+        if size <= enough:
+            break
+        bent = bend(direction)
+        length = size / float(direction @ bent)
+        x, residual = x + length * direction, residual - length * bent
+        previous, size = size, float(residual @ residual)
+        direction = residual + size / previous * direction
+    return x

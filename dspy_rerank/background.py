@@ -1,0 +1,51 @@
+"""One event loop on one daemon thread, which serves every synchronous call.
+
+``asyncio.run`` inside a notebook or a web handler fails, and a new loop for each call opens a new
+connection pool each time. Context variables (DSPy's settings, trace and usage) follow the
+coroutine onto the loop.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_running: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
+
+
+def background_loop() -> asyncio.AbstractEventLoop:
+    """The shared loop, started on first use."""
+    global _running
+    with _lock:
+        if _running is None or not _running[1].is_alive():
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="dspy-rerank", daemon=True)
+            thread.start()
+            _running = (loop, thread)
+        return _running[0]
+
+
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, from synchronous code, wherever that code runs.
+
+    An interrupt cancels the work before it is passed on.
+
+    Raises:
+        RuntimeError: Called from the background loop itself, where waiting would never end.
+    """
+    if _running is not None and threading.current_thread() is _running[1]:
+        work.close()
+        raise RuntimeError(
+            "a synchronous call was made from inside an asynchronous judge; "
+            "await its acall(...) there"
+        )
+    future: Future[T] = asyncio.run_coroutine_threadsafe(work, background_loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

@@ -1,0 +1,64 @@
+"""Parses arguments, runs a command, and turns every expected error into one line and a code."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+BAD_INPUT = 2
+FAILED = 1
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    0 is success, 2 bad input, 1 a failing model, 130 an interrupt.
+    """
+    # DSPy and LiteLLM would otherwise fetch a price list from the network on first use.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    arguments = parser().parse_args(argv)
+    from dspy import LMError
+
+    from ..errors import ModelError, RerankError
+
+    try:
+        return arguments.run(arguments) or 0
+    except (ModelError, LMError) as error:
+        return _complain(error, FAILED)
+    except (RerankError, OSError, UnicodeDecodeError) as error:
+        return _complain(error, BAD_INPUT)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _complain(error: BaseException, code: int) -> int:
+    if isinstance(error, BrokenPipeError):
+        sys.stderr.close()
+        return 0
+    sys.stderr.write(f"dspy-rerank: {' '.join(str(error).split())}\n")
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
+    from . import compare, compiling, demo, evaluating, models, ranking
+
+    top = argparse.ArgumentParser(
+        prog="dspy-rerank", description="LLM reranking as an optimizable program."
+    )
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in (demo, ranking, compiling, evaluating, compare, models):
+        command.add_to(commands)
+    return top
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return value

@@ -1,0 +1,60 @@
+"""Arguments that several commands share, and what they stand for."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..datasets import Dataset, load
+from ..defaults import default_reranker, resolve_lm
+from ..errors import InputError
+from ..program import load as load_program
+from ..sorters import Reranker
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    """``--lm``."""
+    command.add_argument(
+        "--lm",
+        metavar="NAME",
+        help="language model, such as local/smollm2-135m or openai/gpt-4o-mini "
+        "(default: the embedded model where it is installed)",
+    )
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """``--json``."""
+    command.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+
+def add_data(command: argparse.ArgumentParser) -> None:
+    """The data set and which part of it."""
+    command.add_argument(
+        "data", help="labelled data: the name of a shipped set (ostrel), a file or a folder"
+    )
+    command.add_argument("--run", metavar="FILE", help="TREC run with the candidates")
+    command.add_argument("--depth", type=int, metavar="N", help="candidates per query")
+    command.add_argument("--queries", type=int, metavar="N", help="the first N queries only")
+
+
+def read_data(arguments: argparse.Namespace, split: str | None = None) -> Dataset:
+    """The data set that the arguments name."""
+    data = load(arguments.data, split, run=arguments.run, depth=arguments.depth)
+    return data[: arguments.queries] if arguments.queries else data
+
+
+def program_or_default(path: str | None, lm: Any) -> Reranker:
+    """A saved program, or the reranker that suits the model."""
+    return load_program(path) if path else default_reranker(lm)
+
+
+def model(arguments: argparse.Namespace) -> Any:
+    """The language model that the arguments name."""
+    return resolve_lm(arguments.lm)
+
+
+def writable(path: str) -> Path:
+    """A path for output, or an error before any work is done."""
+    target = Path(path)
+    if target.is_dir() or not target.parent.is_dir():
+        raise InputError(f"{path}: cannot be written; its folder must exist and it must be a file")
+    return target

@@ -1,0 +1,119 @@
+"""``dspy-rerank rerank``: rank documents from a file or standard input."""
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import dspy
+
+from ..errors import InputError
+from ._app import positive
+from ._common import add_json, add_model, model, program_or_default
+from ._show import emit, say, show_ranking
+
+FORMATS = ("lines", "jsonl", "csv")
+
+
+def add_to(commands: Any) -> None:
+    """Register the command."""
+    command = commands.add_parser("rerank", help="rank documents for a query")
+    command.add_argument("query")
+    command.add_argument(
+        "documents", nargs="?", default="-", help="JSONL, CSV or plain lines; - is standard input"
+    )
+    command.add_argument("--format", choices=FORMATS, help="default: by the file's ending")
+    command.add_argument("--text", metavar="FIELD", help="field or column that holds the text")
+    command.add_argument("--program", metavar="FILE", help="a saved program (default: built in)")
+    command.add_argument("--top-k", type=positive, metavar="K")
+    command.add_argument("--trec", metavar="QID", help="print a TREC run with this query id")
+    add_model(command)
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Rank and print."""
+    documents = list(read_documents(arguments.documents, arguments.format, arguments.text))
+    if not documents:
+        raise InputError(f"{arguments.documents}: no documents; expected one a line")
+    lm = model(arguments)
+    reranker = program_or_default(arguments.program, lm)
+    with dspy.context(lm=lm):
+        ranking = reranker(arguments.query, documents, arguments.top_k).ranking
+    if arguments.trec:
+        sys.stdout.write(ranking.to_trec(arguments.trec))
+    elif arguments.json:
+        emit(ranking.to_dict())
+    else:
+        show_ranking(ranking)
+        if ranking.degraded:
+            say("the ranking is degraded: " + "; ".join(ranking.reasons))
+    return 0
+
+
+def read_documents(path: str, form: str | None, field: str | None) -> Iterator[Any]:
+    """Documents from a file, or from standard input when the path is ``-``.
+
+    Raises:
+        InputError: A line cannot be read; the message has its number.
+    """
+    if path == "-":
+        yield from _read(sys.stdin, "standard input", form, field)
+        return
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file")
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        yield from _read(stream, path, form or _by_ending(path), field)
+
+
+def _by_ending(path: str) -> str | None:
+    endings = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".txt": "lines"}
+    return endings.get(Path(path).suffix.lower())
+
+
+def _read(stream: TextIO, name: str, form: str | None, field: str | None) -> Iterator[Any]:
+    if form == "csv":
+        yield from _rows(stream, name, field)
+        return
+    for number, line in enumerate(stream, 1):
+        line = line.rstrip("\r\n")
+        if not line.strip():
+            continue
+        if form is None:
+            form = "jsonl" if line.lstrip().startswith(("{", '"')) else "lines"
+        yield line if form == "lines" else _object(line, f"{name}, line {number}", field)
+
+
+def _object(line: str, where: str, field: str | None) -> Any:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where}: not JSON ({error}); expected one object a line") from None
+    if not isinstance(value, dict | str):
+        raise InputError(f"{where}: {type(value).__name__}; expected an object or a string")
+    return _with_text(value, where, field)
+
+
+def _with_text(value: Any, where: str, field: str | None) -> Any:
+    if field is None or isinstance(value, str):
+        return value
+    if field not in value:
+        raise InputError(f"{where}: no field {field!r}; it has {', '.join(map(str, value))}")
+    return {**{k: v for k, v in value.items() if k != field}, "text": value[field]}
+
+
+def _rows(stream: TextIO, name: str, field: str | None) -> Iterator[Any]:
+    reader = csv.DictReader(stream)
+    columns = reader.fieldnames or []
+    wanted = field or next((c for c in ("text", "document", "content") if c in columns), None)
+    if wanted is None or wanted not in columns:
+        raise InputError(
+            f"{name}: no column {wanted or 'text'!r}; it has {', '.join(columns) or 'none'}; "
+            "name one with --text"
+        )
+    for row in reader:
+        yield {**{k: v for k, v in row.items() if k and k != wanted}, "text": row[wanted] or ""}

@@ -1,0 +1,220 @@
+"""Runs plans: rounds, concurrency, retries, memo, budget and accounting, once for everyone.
+
+A plan says which groups to ask about; a judge answers one question. What lies between them is
+here: how many questions are in flight, what happens when one fails or cannot be read, what has
+been asked before, what it costs and when to stop.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
+
+from .budget import Meter
+from .errors import RerankError
+from .judges.protocol import Judge, Question
+from .options import Options
+from .types import Group, Judgment, Outcome, Plan, Usage
+
+T = TypeVar("T")
+
+_jitter = random.Random()
+
+shared_limit: ContextVar[asyncio.Semaphore | None] = ContextVar("shared_limit", default=None)
+"""Set around many rankings to let them share one limit on questions in flight."""
+
+
+class AskFailed(RerankError):
+    """A question could not be answered; ``cause`` is the model's last error."""
+
+    def __init__(self, cause: BaseException, usage: Usage | None = None):
+        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.cause = cause
+        self.usage = usage or Usage()
+
+
+class Result(NamedTuple):
+    """What running a plan gave."""
+
+    outcome: Outcome
+    judgments: tuple[Judgment, ...]
+    usage: Usage
+    stopped: str
+
+
+@dataclass
+class Engine:
+    """One ranking being run.
+
+    Args:
+        judge: A judge that is ready.
+        query: What is looked for.
+        passages: Text of every candidate, by position.
+        inputs: Further inputs of the judge's signature.
+        options: Limits and policies.
+        memo: Answers that are known already, by the group as shown; filled as the run goes on.
+    """
+
+    judge: Judge
+    query: str
+    passages: Sequence[str]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    options: Options = field(default_factory=Options)
+    memo: dict[Group, Judgment] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._meter = Meter(self.options)
+        self._limit = shared_limit.get() or asyncio.Semaphore(self.options.concurrency)
+        self._asking: dict[Group, asyncio.Task[Judgment]] = {}
+        self._stopped = ""
+
+    async def run(self, plan: Plan) -> Result:
+        """Drive a plan to its end.
+
+        Raises:
+            AskFailed: A question kept failing; nothing of the ranking is used then.
+        """
+        judgments: list[Judgment] = []
+        try:
+            outcome = await self._drive(plan, judgments)
+        except AskFailed as error:
+            raise AskFailed(error.cause, self._meter.total()) from error.cause
+        return Result(outcome, tuple(judgments), self._meter.total(), self._stopped)
+
+    async def _drive(self, plan: Plan, judgments: list[Judgment]) -> Outcome:
+        try:
+            groups = next(plan)
+            while True:
+                answers = await self._round(groups)
+                judgments += answers
+                groups = plan.send(answers)
+        except StopIteration as end:
+            return end.value
+
+    async def _round(self, groups: Sequence[Group]) -> list[Judgment]:
+        """One judgment a group, in their order; all groups at the same time."""
+        before = self._meter.total()
+        answers = await all_or_cancel(self._judge(group) for group in groups)
+        after = self._meter.total()
+        if after.calls + after.failed_calls > before.calls + before.failed_calls:
+            self._meter.add_round()
+        return answers
+
+    async def _judge(self, group: Group) -> Judgment:
+        shown = self.judge.presentations(group, self.query, self.options.seed)
+        judgments = await all_or_cancel(self._known(presentation) for presentation in shown)
+        return self.judge.combine(group, judgments)
+
+    async def _known(self, shown: Group) -> Judgment:
+        """The answer to a question, asked only when nobody has or is about to."""
+        if shown in self.memo:
+            return self.memo[shown]
+        task = self._asking.get(shown)
+        if task is None:
+            task = self._asking[shown] = asyncio.ensure_future(self._answer(shown))
+        try:
+            judgment = await task
+        finally:
+            if not task.done():
+                task.cancel()
+            self._asking.pop(shown, None)
+        if judgment.known:
+            self.memo[shown] = judgment
+        return judgment
+
+    async def _answer(self, shown: Group) -> Judgment:
+        """Ask, and ask again with the complaint while the answer cannot be read."""
+        question = Question(
+            self.query, tuple(self.passages[position] for position in shown), self.inputs
+        )
+        judgment = await self._ask(question)
+        for _ in range(self.options.retries):
+            if judgment.known or self._stopped:
+                break
+            judgment = await self._ask(replace(question, complaint=complaint(judgment)))
+        return judgment.at(shown)
+
+    async def _ask(self, question: Question) -> Judgment:
+        """One answer, trying again after passing failures."""
+        for attempt in range(self.options.error_retries + 1):
+            try:
+                return await self._attempt(question)
+            except _DeadlineReached:
+                return self._stop(question, f"deadline={self.options.deadline}s was reached")
+            except Exception as error:
+                kind = self.judge.failure(error)
+                if kind == "fatal":
+                    raise
+                self._meter.add(Usage(failed_calls=1))
+                if kind == "lasting" or attempt == self.options.error_retries:
+                    raise AskFailed(error) from error
+                await self._wait(attempt, getattr(error, "retry_after", None))
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _attempt(self, question: Question) -> Judgment:
+        async with self._limit:
+            reason = self._meter.start_call()
+            if reason:
+                return self._stop(question, reason)
+            async with _until(self._meter.seconds_left()):
+                answer = await self.judge.ask(question)
+        self._meter.add(answer.usage)
+        return answer.judgment
+
+    async def _wait(self, attempt: int, asked: float | None) -> None:
+        """Full jitter on an exponential ceiling, never past the deadline."""
+        seconds = asked if asked is not None else _jitter.uniform(0.1, min(0.5 * 2**attempt, 20))
+        left = self._meter.seconds_left()
+        await asyncio.sleep(seconds if left is None else max(0.0, min(seconds, left)))
+
+    def _stop(self, question: Question, reason: str) -> Judgment:
+        """Nothing more is asked: the plan goes on to its end with unknowns."""
+        self._stopped = self._stopped or reason
+        places = tuple(range(len(question.passages)))
+        return Judgment(self.judge.kind, places, "unknown", reason=reason, asks=0)
+
+
+class _DeadlineReached(TimeoutError):
+    """The ranking's own deadline, as opposed to a time-out of the judge's."""
+
+
+class _until:
+    """``asyncio.timeout`` that tells the ranking's deadline from other time-outs."""
+
+    def __init__(self, seconds: float | None):
+        self._timeout = asyncio.timeout(seconds)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        try:
+            await self._timeout.__aexit__(*error)
+        except TimeoutError as late:
+            if self._timeout.expired():
+                raise _DeadlineReached from late
+            raise
+
+
+def complaint(judgment: Judgment) -> str:
+    """What a model is told when its answer could not be read."""
+    said = judgment.raw.strip()
+    quoted = f" It was: {said[:200]!r}." if said else ""
+    return (
+        f"Your last answer could not be read ({judgment.reason}).{quoted} "
+        "Give only the answer, in the form asked for."
+    )
+
+
+async def all_or_cancel(work: Iterable[Awaitable[T]]) -> list[T]:
+    """Results in order; at the first failure the rest is cancelled and awaited."""
+    tasks = [asyncio.ensure_future(item) for item in work]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

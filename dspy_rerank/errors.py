@@ -1,0 +1,41 @@
+"""Errors: one base, and leaves that are also the builtin a caller would expect."""
+
+
+class RerankError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InputError(RerankError, ValueError):
+    """A query, document, parameter or file has a value that cannot be used."""
+
+
+class DocumentTypeError(RerankError, TypeError):
+    """A document is of a type that cannot be read; the message names its position."""
+
+
+class NoModelError(RerankError, RuntimeError):
+    """No language model is configured and none is embedded; the message names both ways out."""
+
+
+class EvidenceError(RerankError, RuntimeError):
+    """The language model cannot give the evidence that was asked for."""
+
+
+class ModelError(RerankError, RuntimeError):
+    """The language model kept failing; raised under ``on_error="raise"``."""
+
+
+class JudgeError(RerankError, RuntimeError):
+    """A function used as judge raised or returned something that is not an answer."""
+
+
+class ProgramError(RerankError, ValueError):
+    """A saved program does not fit: not one of ours, edited, from another version, or unknown."""
+
+
+class DataError(RerankError, ValueError):
+    """A data set, run or qrels file cannot be read; the message names the file and the line."""
+
+
+class MissingExtraError(RerankError, ImportError):
+    """An optional dependency is not installed; the message has the line that installs it."""

@@ -1,0 +1,259 @@
+"""Measures rerankers on labelled queries, beside the incoming order, with paired intervals."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import dspy
+
+from .background import run_sync
+from .defaults import resolve_lm
+from .engine import all_or_cancel, shared_limit
+from .errors import InputError
+from .metrics import parse_metric, score_order
+from .ranking import Ranking
+from .sorters import Reranker
+from .stats import Interval, bootstrap_mean, paired_interval
+from .types import Usage
+
+INCOMING = "incoming order"
+
+Progress = Callable[[str, int, int], None]
+"""Called as ``progress(row, done, total)`` after each query."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One reranker on all queries.
+
+    Attributes:
+        name: Of the reranker, or of the baseline.
+        values: Per metric, one value a query, in the data set's order.
+        rankings: One a query; empty for the baseline.
+        usage: Summed over the queries.
+    """
+
+    name: str
+    values: Mapping[str, tuple[float, ...]]
+    rankings: tuple[Ranking, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+    def mean(self, metric: str, *, seed: int = 0) -> Interval:
+        """Mean over the queries with its bootstrap interval."""
+        return bootstrap_mean(self.values[metric], seed=seed)
+
+    @property
+    def degraded(self) -> int:
+        """How many rankings are degraded."""
+        return sum(ranking.degraded for ranking in self.rankings)
+
+    @property
+    def unknowns(self) -> int:
+        """How many judgments could not be read."""
+        return sum(ranking.unknowns for ranking in self.rankings)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Rows measured on the same queries; the first is the baseline.
+
+    Attributes:
+        dataset: Its name.
+        queries: How many.
+        metrics: As asked for.
+        rows: Baseline first.
+        seed: Of the bootstrap.
+    """
+
+    dataset: str
+    queries: int
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    seed: int = 0
+
+    def __getitem__(self, name: str) -> Row:
+        """The row of that name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def gain(self, metric: str, row: str, over: str = INCOMING) -> Interval:
+        """Paired difference between two rows; a gain inside the interval is not a gain."""
+        return paired_interval(
+            self[row].values[metric], self[over].values[metric], seed=self.seed
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as JSON values, per query too."""
+        return {
+            "dataset": self.dataset,
+            "queries": self.queries,
+            "metrics": list(self.metrics),
+            "rows": [self._row(row) for row in self.rows],
+        }
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        base = self.rows[0]
+        return {
+            "name": row.name,
+            "mean": {m: asdict(row.mean(m, seed=self.seed)) for m in self.metrics},
+            "gain": {
+                m: None if row is base else asdict(self.gain(m, row.name, base.name))
+                for m in self.metrics
+            },
+            "values": {m: list(row.values[m]) for m in self.metrics},
+            "usage": asdict(row.usage),
+            "unknowns": row.unknowns,
+            "degraded": row.degraded,
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.dataset}: {self.queries} queries; gain over {self.rows[0].name}, 95% interval"
+        return "\n".join([head, *table(self.cells())])
+
+    def cells(self) -> list[list[str]]:
+        """The table as text, header first."""
+        header = ["", *(m for metric in self.metrics for m in (metric, "gain"))]
+        usage = ["calls/query", "tokens/query", "s/query", "unknown", "degraded"]
+        return [[*header, *usage], *(self._cells(row) for row in self.rows)]
+
+    def _cells(self, row: Row) -> list[str]:
+        cells = [row.name]
+        for metric in self.metrics:
+            cells.append(f"{row.mean(metric).mean:.4f}")
+            base = self.rows[0]
+            cells.append("" if row is base else _gain(self.gain(metric, row.name, base.name)))
+        if not row.rankings:
+            return [*cells, "", "", "", "", ""]
+        count, used = max(1, self.queries), row.usage
+        tokens = used.prompt_tokens + used.completion_tokens
+        per = (f"{used.calls / count:.1f}", f"{tokens / count:.0f}", f"{used.seconds / count:.2f}")
+        return [*cells, *per, str(row.unknowns), str(row.degraded)]
+
+
+def _gain(interval: Interval) -> str:
+    star = "*" if interval.significant else " "
+    return f"{interval.mean:+.4f} [{interval.lo:+.4f}, {interval.hi:+.4f}]{star}"
+
+
+def table(cells: Sequence[Sequence[str]]) -> list[str]:
+    """Cells as aligned lines."""
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in cells]
+
+
+def evaluate(
+    reranker: Reranker | Mapping[str, Reranker],
+    dataset: Any,
+    metrics: Sequence[str] = ("nDCG@10",),
+    *,
+    lm: Any = None,
+    queries_at_once: int = 4,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Measure one or several rerankers on labelled queries.
+
+    The first row is always the incoming order. Documents nobody has judged count as not relevant.
+
+    Args:
+        reranker: One, or several by name.
+        dataset: A data set, the name or path of one, or examples with ``query``, ``documents``
+            and ``relevance``.
+        metrics: Such as ``nDCG@10``, ``MRR``, ``Recall@5``, ``MAP``.
+        lm: A DSPy LM or a model name; ``None`` as in :func:`dspy_rerank.rerank`.
+        queries_at_once: Rankings under way at the same time; they share one limit on questions.
+        seed: Of the bootstrap.
+        progress: Called after each query.
+
+    Raises:
+        InputError: A metric is unknown or there is nothing to measure on.
+    """
+    named = dict(reranker) if isinstance(reranker, Mapping) else {"reranker": reranker}
+    for metric in metrics:
+        parse_metric(metric)
+    data = as_dataset(dataset)
+    if not len(data):
+        raise InputError("the data set has no queries; expected at least one")
+    rows = [baseline(data, metrics)]
+    with dspy.context(lm=_model_for(named.values(), lm)):
+        for name, module in named.items():
+            rankings = rank_all(module, data, queries_at_once, _named(progress, name))
+            rows.append(scored(name, rankings, data, metrics))
+    return Evaluation(data.name, len(data), tuple(metrics), tuple(rows), seed)
+
+
+def _named(progress: Progress | None, name: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, total: progress(name, done, total)
+
+
+def _model_for(rerankers: Iterable[Reranker], lm: Any) -> Any:
+    """The LM to configure; none is needed where functions judge or programs bring their own."""
+    predictors = [p for reranker in rerankers for p in reranker.predictors()]
+    if lm is None and all(predictor.lm is not None for predictor in predictors):
+        return dspy.settings.lm
+    return resolve_lm(lm)
+
+
+def as_dataset(source: Any) -> Any:
+    """A data set from a data set, a name or path, or labelled examples."""
+    from .datasets import Dataset, from_examples, load
+
+    if isinstance(source, Dataset):
+        return source
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        return load(source)
+    return from_examples(source)
+
+
+def baseline(data: Any, metrics: Sequence[str]) -> Row:
+    """The order in which the documents came."""
+    values = {
+        m: tuple(score_order(m, q.relevance, range(len(q.documents)), q.ideal) for q in data)
+        for m in metrics
+    }
+    return Row(INCOMING, values)
+
+
+def scored(name: str, rankings: Sequence[Ranking], data: Any, metrics: Sequence[str]) -> Row:
+    """Rankings measured against the labels."""
+    values = {
+        m: tuple(
+            score_order(m, query.relevance, ranking.indices, query.ideal)
+            for query, ranking in zip(data, rankings, strict=True)
+        )
+        for m in metrics
+    }
+    usage = sum((ranking.usage for ranking in rankings), Usage())
+    return Row(name, values, tuple(rankings), usage)
+
+
+def rank_all(
+    reranker: Reranker,
+    data: Any,
+    queries_at_once: int = 4,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Ranking]:
+    """Rankings of all queries, several at a time under one limit on questions in flight."""
+    return run_sync(_rank_all(reranker, list(data), queries_at_once, progress))
+
+
+async def _rank_all(
+    reranker: Reranker,
+    queries: Sequence[Any],
+    queries_at_once: int,
+    progress: Callable[[int, int], None] | None,
+) -> list[Ranking]:
+    places = asyncio.Semaphore(queries_at_once)
+    shared_limit.set(asyncio.Semaphore(reranker.settings["concurrency"]))
+    done = 0
+
+    async def one(query: Any) -> Ranking:
+        nonlocal done
+        async with places:
+            prediction = await reranker.acall(query.text, query.documents, **query.inputs)
+        done += 1
+        if progress is not None:
+            progress(done, len(queries))
+        return prediction.ranking
+
+    return await all_or_cancel(one(query) for query in queries)

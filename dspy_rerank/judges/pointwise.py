@@ -1,0 +1,137 @@
+"""Pointwise: one passage, one grade or one likelihood."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import dspy
+
+from .. import calls
+from ..adapters import CONTINUING
+from ..certainty import label_probabilities, mean_logprob
+from ..errors import InputError
+from ..types import Judgment
+from .answers import read_grade, read_yes_no
+from .base import SignatureJudge
+from .labels import clean, neutralise
+from .protocol import Question
+from .roles import Roles, roles_of
+from .signatures import GradeRelevance, QueryFromPassage
+
+
+class PointwiseJudge(SignatureJudge):
+    """Grades one passage at a time, in one call each.
+
+    The default rubric is 0 off-topic, 1 tangential, 2 partial answer, 3 fully answers; numbers
+    between levels are legal. A signature whose answer is a ``bool`` is read as yes (1) or no (0).
+
+    Evidence:
+        ``generate`` reads the grade. ``logprobs`` takes the expectation over the rubric's levels.
+        ``likelihood`` scores the query instead of generating an answer: the grade is the mean log
+        probability of the query's tokens given the passage (query likelihood, Ponte and Croft
+        1998; with language models as rerankers: Sachan et al. 2022, arXiv:2204.07496). It is the
+        one mode in which very small models rank at all. ``auto`` takes what the model offers.
+
+    Args:
+        signature: Inputs query and passage, output the grade; for ``likelihood`` input passage
+            and output query.
+        scale: Lowest and highest legal grade.
+        options: See :class:`SignatureJudge`.
+    """
+
+    KIND = "pointwise"
+    DEFAULT = GradeRelevance
+    EVIDENCE = ("auto", "generate", "logprobs", "likelihood")
+
+    def __init__(
+        self,
+        signature: type[dspy.Signature] | str | None = None,
+        *,
+        scale: Sequence[float] = (0, 3),
+        evidence: str = "auto",
+        **options: Any,
+    ):
+        low, high = scale
+        if not low < high:
+            raise InputError(f"scale={tuple(scale)} is empty; expected the lowest grade first")
+        super().__init__(signature, evidence=evidence, scale=[low, high], **options)
+        if evidence == "auto" and signature is None and not options.get("instructions"):
+            self.by_likelihood = PointwiseJudge(evidence="likelihood")
+
+    def _default(self, evidence: str) -> type[dspy.Signature]:
+        return QueryFromPassage if evidence == "likelihood" else GradeRelevance
+
+    @property
+    def roles(self) -> Roles:
+        """Which field of the signature plays which part."""
+        scored = list(self.predict.signature.output_fields)[-1] if self._by_likelihood else ""
+        return roles_of(self.predict.signature, scored=scored)
+
+    @property
+    def _by_likelihood(self) -> bool:
+        return self.settings["evidence"] == "likelihood"
+
+    def ready(self) -> SignatureJudge:
+        """The judge for the model at hand: with ``auto``, by likelihood where that is offered."""
+        other = getattr(self, "by_likelihood", None)
+        if other is not None:
+            lm = calls.current_lm(self.predict)
+            if calls.offered_evidence(lm)[0] == "likelihood":
+                return other.ready()
+        return super().ready()
+
+    def _adapter(self) -> dspy.Adapter:
+        return CONTINUING if self._by_likelihood else super()._adapter()
+
+    def _shown(self, passages: Sequence[str]) -> tuple[str, ...]:
+        return tuple(neutralise(text) for text in passages)
+
+    def _config(self, question: Question) -> dict[str, Any]:
+        config = super()._config(question)
+        if self._by_likelihood:
+            return {**config, "likelihood": clean(question.query), "logprobs": True}
+        if self.settings["evidence"] == "logprobs":
+            return {**config, "logprobs": True, "top_logprobs": 20}
+        return config
+
+    def _judge(self, reply: calls.Reply, question: Question) -> Judgment:
+        if self._by_likelihood:
+            return _likelihood(reply)
+        judgment = super()._judge(reply, question)
+        if judgment.known and self.settings["evidence"] == "logprobs":
+            return self._expected(judgment, reply)
+        return judgment
+
+    def _read(self, text: str, shown: int) -> Judgment:
+        field = self.predict.signature.output_fields[self.roles.answer]
+        if field.annotation is bool:
+            return read_yes_no(text)
+        low, high = self.settings["scale"]
+        return read_grade(text, low, high)
+
+    def _written(self, gold: Judgment, query: str, shown: int) -> str:
+        return clean(query) if self._by_likelihood else f"{gold.score or 0.0:g}"
+
+    def _expected(self, judgment: Judgment, reply: calls.Reply) -> Judgment:
+        """The expectation over the levels, where the answer is a level and has log-probabilities."""
+        low, high = self.settings["scale"]
+        levels = {str(level): () for level in range(round(low), round(high) + 1)}
+        answer = f"{judgment.score:g}"
+        masses = label_probabilities(reply.tokens, levels, answer) if answer in levels else None
+        if masses is None:
+            return judgment
+        return replace(
+            judgment,
+            score=sum(float(level) * mass for level, mass in masses.items()),
+            confidence=max(masses.values()),
+            confidence_source="logprob",
+            evidence="logprobs",
+        )
+
+
+def _likelihood(reply: calls.Reply) -> Judgment:
+    score = mean_logprob(reply.tokens)
+    if score is None:
+        why = "the model returned no log-probabilities for the query"
+        return Judgment("pointwise", (0,), "unknown", reason=why, evidence="likelihood")
+    return Judgment("pointwise", (0,), "ok", score=score, evidence="likelihood")

@@ -1,0 +1,77 @@
+"""What the engine asks of a judge. Anything that does this can be one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+from ..types import Group, Judgment, Kind, Usage
+
+Failure = Literal["transient", "lasting", "fatal"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: these passages, in this order.
+
+    Attributes:
+        query: What is looked for.
+        passages: Texts in the order in which they are shown.
+        inputs: Further inputs of the judge's signature.
+        complaint: Why the last answer to this question could not be read, when it is asked again.
+    """
+
+    query: str
+    passages: tuple[str, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    complaint: str = ""
+
+
+class Answer(NamedTuple):
+    """A judgment over the places ``0..m-1`` of one question, and what it cost."""
+
+    judgment: Judgment
+    usage: Usage
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Answers questions about groups of passages; knows nothing of sorting.
+
+    Contract: ``ask`` raises only for failures of the model (classified by ``failure``); an answer
+    that cannot be read is a Judgment with status ``unknown``. No method changes its arguments.
+    """
+
+    @property
+    def kind(self) -> Kind:
+        """Which kind of judgment comes out."""
+        ...
+
+    @property
+    def extra_inputs(self) -> tuple[str, ...] | None:
+        """Names of the further inputs that every question must carry; ``None`` takes any."""
+        ...
+
+    def ready(self) -> "Judge":
+        """The judge that will answer, chosen now by what the language model can do.
+
+        Raises:
+            NoModelError: It needs a language model and there is none.
+            EvidenceError: The language model cannot give the evidence asked for.
+        """
+        ...
+
+    def presentations(self, group: Group, query: str, seed: int) -> tuple[Group, ...]:
+        """The orders in which a group is shown, one question each."""
+        ...
+
+    async def ask(self, question: Question) -> Answer:
+        """Answer one question with one call."""
+        ...
+
+    def combine(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
+        """One judgment out of those for all presentations, by position."""
+        ...
+
+    def failure(self, error: BaseException) -> Failure:
+        """Whether an error of ``ask`` is worth another try."""
+        ...

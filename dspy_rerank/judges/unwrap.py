@@ -1,0 +1,136 @@
+"""From a raw completion to the answer in it: peels what models and adapters wrap around it."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_REASONING = re.compile(r"</?(?:think|thinking|thought|reasoning)(?:\s[^<>]*)?>|\[/?think\]", re.I)
+_LINE_HEADER = re.compile(r"^[ \t]*\[\[\s*##\s*(\w+)\s*##\s*\]\]", re.M)
+_HEADER = re.compile(r"\[\[\s*##\s*(\w+)\s*##\s*\]\]")
+_LANGUAGES = "jsonc?|json5|text|txt|plaintext|plain|xml|yaml|markdown|md|python"
+_FENCE = re.compile(rf"(?:`{{3,}}|~{{3,}})(?:[ \t]*(?:{_LANGUAGES})\b)?", re.I)
+_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+_FULL_WIDTH = str.maketrans("［］【】（）＞，；：、", "[][]()>,;:,")
+_DECODER = json.JSONDecoder()
+_PATIENCE = 32
+"""Broken JSON objects after which no more are tried, so that reading stays linear."""
+
+
+def unwrap(text: str, field: str) -> str | None:
+    """The text of one output field, out of any mix of usual wrappers.
+
+    Peeled are reasoning blocks, DSPy's ``[[ ## field ## ]]`` headers, ``<field>`` tags, code
+    fences, JSON objects with the field as a key and a heading ``Field:`` on its own line. The
+    last mention of the field counts. ``answer`` is understood as a name of any field.
+
+    Returns:
+        The bare answer, stripped, which may be empty; ``None`` when there can be no answer:
+        the reasoning was never closed, or the completion is an error object.
+    """
+    spoken = _after_reasoning(text)
+    if spoken is None:
+        return None
+    names = (field.lower(), "answer")
+    bare = _FENCE.sub("", _tagged(_headed(spoken, names), names))
+    value = _keyed(bare, names)
+    if value is None:
+        return None
+    return _titled(_BOXED.sub(r"\1", value), field).translate(_FULL_WIDTH).strip()
+
+
+def _after_reasoning(text: str) -> str | None:
+    """What stands outside of reasoning blocks; a stray closing tag ends one, too."""
+    kept: list[str] = []
+    end, inside = 0, False
+    for tag in _REASONING.finditer(text):
+        closing = tag[0][1] == "/"
+        if closing and not inside:
+            kept.clear()
+        elif not closing and not inside:
+            kept.append(text[end : tag.start()])
+        end, inside = tag.end(), not closing
+    return None if inside else "\n".join([*kept, text[end:]]).strip()
+
+
+def _headed(text: str, names: tuple[str, ...]) -> str:
+    """The value under DSPy's header; without such a field, what stands before all headers."""
+    for pattern in (_LINE_HEADER, _HEADER):
+        before, *rest = pattern.split(text)
+        fields = {name.lower(): value for name, value in zip(rest[::2], rest[1::2], strict=True)}
+        found = next((fields[name] for name in names if name in fields), None)
+        if found is not None:
+            return found
+    return before
+
+
+def _tagged(text: str, names: tuple[str, ...]) -> str:
+    """The value between XML tags; an unclosed tag reaches to the end."""
+    for name in map(re.escape, names):
+        *_, last = None, *re.finditer(rf"<{name}\s*>", text, re.I)
+        if last is not None:
+            return re.split(rf"</{name}\s*>", text[last.end() :], maxsplit=1, flags=re.I)[0]
+    return text
+
+
+def _keyed(text: str, names: tuple[str, ...]) -> str | None:
+    """The value under the field's key in a JSON object; ``None`` for an error object."""
+    objects = list(_objects(text))
+    if any(_lookup(found, "error") for found in objects):
+        return None
+    for name in names:
+        for found in reversed(objects):
+            value = _nested(found, name)
+            if value is not None:
+                return _written(value)
+    return text if objects else _loosely_keyed(text, names)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    start, failures = text.find("{"), 0
+    while start >= 0 and failures < _PATIENCE:
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+            yield value
+        except (ValueError, RecursionError):
+            failures, end = failures + 1, start + 1
+        start = text.find("{", end)
+
+
+def _written(value: Any) -> str:
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return ""
+
+
+def _lookup(found: dict[str, Any], name: str) -> Any:
+    return next((value for key, value in found.items() if key.strip().lower() == name), None)
+
+
+def _nested(found: dict[str, Any], name: str) -> Any:
+    """The value under a key, in the object or in one inside it, outermost first."""
+    level = [found]
+    while level:
+        value = next((v for v in (_lookup(o, name) for o in level) if v is not None), None)
+        if value is not None:
+            return value
+        level = [v for o in level for v in o.values() if isinstance(v, dict)]
+    return None
+
+
+def _loosely_keyed(text: str, names: tuple[str, ...]) -> str:
+    """The value under the field's key in an object that is cut off or not quite JSON."""
+    value = r"""\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]?|"[^"\n]*|'[^'\n]*|[^,}\n]*"""
+    for name in map(re.escape, names):
+        *_, last = None, *re.finditer(rf"""["']{name}["']\s*:\s*({value})""", text, re.I)
+        if last is not None:
+            return last[1].lstrip("\"'")
+    return text
+
+
+def _titled(text: str, field: str) -> str:
+    """The value after a heading ``Field:`` that begins a line, if there is exactly one."""
+    words = r"[ _]".join(map(re.escape, re.split(r"[ _]", field)))
+    parts = re.split(rf"^[ \t>*_#-]*{words}[ \t*_]*[:=]", text, flags=re.I | re.M)
+    return parts[1].lstrip("*_ \t") if len(parts) == 2 else text

@@ -1,0 +1,182 @@
+"""Labels of whole rankings, turned into labelled questions for one judge.
+
+A judge is compiled on questions of its own kind: a ranking metric over a sort that asks hundreds
+of them says almost nothing about any single one.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import dspy
+
+from ..errors import InputError
+from ..judges.base import SignatureJudge
+from ..types import Judgment
+
+
+class Labelled(NamedTuple):
+    """One question with its right answer.
+
+    Attributes:
+        example: With the judge's own fields.
+        grade: The highest grade among the passages shown, for stratified choice.
+        query: Id of the query it comes from.
+    """
+
+    example: dspy.Example
+    grade: float
+    query: str
+
+
+def judgment_examples(
+    judge: SignatureJudge, dataset: Iterable[Any], *, per_query: int = 8, window: int = 5,
+    seed: int = 0,
+) -> list[Labelled]:  # fmt: skip
+    """Labelled questions of the judge's kind, from graded relevance.
+
+    Grades are put on the judge's scale in proportion to the highest grade of the data set. Pairs
+    have different grades and come in both orders alternately; groups and windows are drawn with
+    and without relevant passages. Likelihood judges get relevant passages only.
+
+    Args:
+        judge: Decides the fields, the labels and the form of the answers.
+        dataset: Labelled queries.
+        per_query: At most this many from each.
+        window: Passages in a group.
+        seed: Of every draw.
+
+    Raises:
+        InputError: No query has a label.
+    """
+    queries = [query for query in dataset if query.labelled]
+    if not queries:
+        raise InputError("no query of the training set has labels; expected graded relevance")
+    top = max((g or 0.0 for query in queries for g in query.relevance), default=0.0) or 1.0
+    draw = _DRAWS[_kind(judge)]
+    rng = random.Random(seed)
+    found: list[Labelled] = []
+    for query in queries:
+        questions = draw(judge, query, rng, window, top)
+        found += questions[:per_query]
+    return found
+
+
+def _kind(judge: SignatureJudge) -> str:
+    return "likelihood" if judge.settings["evidence"] == "likelihood" else judge.kind
+
+
+def _graded(query: Any) -> list[tuple[int, float]]:
+    return [(i, float(g)) for i, g in enumerate(query.relevance) if g is not None]
+
+
+def _make(judge: SignatureJudge, query: Any, places: Sequence[int], gold: Judgment) -> Labelled:
+    texts = [query.documents[place].text for place in places]
+    grade = max(query.relevance[place] or 0.0 for place in places)
+    return Labelled(judge.example(query.text, texts, gold, **query.inputs), float(grade), query.id)
+
+
+def _grades(
+    judge: SignatureJudge, query: Any, rng: random.Random, window: int, top: float
+) -> list[Labelled]:
+    """One passage each, all grades in turn so that none is drowned by the zeros."""
+    low, high = judge.settings["scale"]
+    scaled = [(p, low + (high - low) * max(g, 0.0) / top) for p, g in _graded(query)]
+    rng.shuffle(scaled)
+    return [
+        _make(judge, query, [place], Judgment("pointwise", (0,), "ok", score=round(score, 2)))
+        for place, score in _interleaved(scaled)
+    ]
+
+
+def _likelihoods(
+    judge: SignatureJudge, query: Any, rng: random.Random, window: int, top: float
+) -> list[Labelled]:
+    best = [place for place, grade in _graded(query) if grade >= top]
+    rng.shuffle(best)
+    gold = Judgment("pointwise", (0,), "ok", score=0.0)
+    return [_make(judge, query, [place], gold) for place in best]
+
+
+def _pairs(
+    judge: SignatureJudge, query: Any, rng: random.Random, window: int, top: float
+) -> list[Labelled]:
+    """Passages of different grades; the hard negatives are those that retrieval put higher."""
+    pairs = [(a, b) for a, b in combinations(_graded(query), 2) if a[1] != b[1]]
+    rng.shuffle(pairs)
+    pairs.sort(key=lambda pair: pair[0][1] > pair[1][1])
+    return [_pair(judge, query, a, b, turned=i % 2 == 1) for i, (a, b) in enumerate(pairs)]
+
+
+def _pair(
+    judge: SignatureJudge, query: Any, a: tuple[int, float], b: tuple[int, float], turned: bool
+) -> Labelled:
+    shown = (b, a) if turned else (a, b)
+    best = 0 if shown[0][1] > shown[1][1] else 1
+    return _make(judge, query, [p for p, _ in shown], Judgment("pairwise", (0, 1), "ok", best=best))
+
+
+def _windows(
+    judge: SignatureJudge, query: Any, rng: random.Random, window: int, top: float
+) -> list[Labelled]:
+    return [_window(judge, query, shown) for shown in _groups(query, rng, window)]
+
+
+def _window(judge: SignatureJudge, query: Any, shown: Sequence[tuple[int, float]]) -> Labelled:
+    places = tuple(range(len(shown)))
+    grades = [grade for _, grade in shown]
+    order = tuple(sorted(places, key=lambda place: -grades[place]))
+    relevant = max(grades) > 0
+    gold = Judgment("listwise", places, "ok" if relevant else "none", order if relevant else None)
+    return _make(judge, query, [place for place, _ in shown], gold)
+
+
+def _choices(
+    judge: SignatureJudge, query: Any, rng: random.Random, window: int, top: float
+) -> list[Labelled]:
+    """Groups with one best passage, or with nothing relevant at all."""
+    groups = _groups(query, rng, window)
+    return [_choice(judge, query, shown) for shown in groups if _single_best(shown)]
+
+
+def _single_best(shown: Sequence[tuple[int, float]]) -> bool:
+    grades = sorted(grade for _, grade in shown)
+    return grades[-1] <= 0 or len(grades) == 1 or grades[-1] > grades[-2]
+
+
+def _choice(judge: SignatureJudge, query: Any, shown: Sequence[tuple[int, float]]) -> Labelled:
+    grades = [grade for _, grade in shown]
+    best = grades.index(max(grades)) if max(grades) > 0 else None
+    status = "none" if best is None else "ok"
+    gold = Judgment("setwise", tuple(range(len(shown))), status, best=best)
+    return _make(judge, query, [place for place, _ in shown], gold)
+
+
+def _groups(
+    query: Any, rng: random.Random, window: int, count: int = 12
+) -> list[list[tuple[int, float]]]:
+    graded = _graded(query)
+    if len(graded) < 2:
+        return []
+    return [rng.sample(graded, min(window, len(graded))) for _ in range(count)]
+
+
+def _interleaved(graded: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Items of every grade in turn, the highest first."""
+    levels: dict[float, list[tuple[int, float]]] = {}
+    for item in graded:
+        levels.setdefault(item[1], []).append(item)
+    queues = [levels[grade] for grade in sorted(levels, reverse=True)]
+    longest = max(map(len, queues), default=0)
+    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
+
+
+_Draw = Callable[[SignatureJudge, Any, random.Random, int, float], list[Labelled]]
+_DRAWS: dict[str, _Draw] = {
+    "pointwise": _grades,
+    "likelihood": _likelihoods,
+    "pairwise": _pairs,
+    "setwise": _choices,
+    "listwise": _windows,
+}

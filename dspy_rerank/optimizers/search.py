@@ -1,0 +1,332 @@
+"""Compiles a reranker from labels: prompt, demonstrations and prior weight, by Optuna."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+import dspy
+import optuna
+from dspy.teleprompt.teleprompt import Teleprompter
+
+from ..defaults import resolve_lm
+from ..errors import InputError
+from ..evaluation import as_dataset, baseline, rank_all, scored
+from ..judges.base import SignatureJudge
+from ..memo import remembering
+from ..metrics import parse_metric
+from ..sorters import Reranker
+from ..sorters.base import bounds
+from ..stats import paired_interval, standard_error
+from ..types import Usage
+from .examples import judgment_examples
+from .variants import Variant, demo_sets, wordings
+
+logger = logging.getLogger(__name__)
+
+PRIOR_STEP = 0.05
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting that was tried on the validation queries.
+
+    Attributes:
+        variant: Name of the prompt.
+        prior: Weight of the first stage.
+        value: Mean of the metric.
+        values: The metric for each query.
+        tokens: Prompt tokens of one question on average; the price of serving this setting.
+        calls: New calls that trying it took; 0 when its answers were known.
+    """
+
+    variant: str
+    prior: float
+    value: float
+    values: tuple[float, ...]
+    tokens: float
+    calls: int
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """Where a search stands, for progress bars."""
+
+    done: int
+    trials: int
+    best: float
+    calls: int
+
+
+@dataclass
+class _Search:
+    """The state of one compile run."""
+
+    student: Reranker
+    variants: dict[str, Variant]
+    data: Any
+    trials: list[Trial] = field(default_factory=list)
+    tokens: dict[str, float] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+
+
+class RerankerSearch(Teleprompter):
+    """Searches a reranker's prompt and settings for the best ranking on validation queries.
+
+    Optuna's TPE sampler proposes a wording, a set of demonstrations and, where the sorter has
+    scores, the weight of the first stage. Answers are kept, so trying another weight on a known
+    prompt costs nothing. The setting returned is the cheapest one (prompt tokens) whose mean is
+    within one standard error of the best; among equally cheap ones it is the best.
+
+    Args:
+        metric: What to maximise, such as ``nDCG@10``.
+        trials: How many settings to try.
+        instructions: Wordings to try beside the judge's own; none tries a few general ones.
+        demos: Numbers of demonstrations to try.
+        demo_draws: Different sets to try for each number.
+        max_demo_tokens: For all demonstrations of a set.
+        max_calls: Judge calls in all; settings that would exceed it are not tried.
+        timeout: Seconds after which no further setting is tried.
+        lm: A DSPy LM or a model name; ``None`` as in :func:`dspy_rerank.rerank`.
+        seed: Of every draw.
+        progress: Called after each trial.
+    """
+
+    def __init__(
+        self,
+        metric: str = "nDCG@10",
+        *,
+        trials: int = 40,
+        instructions: Sequence[str] = (),
+        demos: Sequence[int] = (1, 2, 4),
+        demo_draws: int = 2,
+        max_demo_tokens: int = 1500,
+        max_calls: int | None = None,
+        timeout: float | None = None,
+        lm: Any = None,
+        seed: int = 0,
+        progress: Callable[[SearchProgress], None] | None = None,
+    ):
+        super().__init__()
+        parse_metric(metric)
+        if trials < 1:
+            raise InputError(f"trials={trials}; expected at least 1")
+        self.metric = metric
+        self.trials = trials
+        self.instructions = tuple(instructions)
+        self.demos = tuple(demos)
+        self.demo_draws = demo_draws
+        self.max_demo_tokens = max_demo_tokens
+        self.max_calls = max_calls
+        self.timeout = timeout
+        self.lm = lm
+        self.seed = seed
+        self.progress = progress
+
+    def compile(
+        self, student: Reranker, *, trainset: Any, valset: Any = None, teacher: Any = None
+    ) -> Reranker:
+        """A compiled copy of a reranker; the student is left as it is.
+
+        Args:
+            student: Any reranker over a signature judge.
+            trainset: Labelled queries from which demonstrations are drawn.
+            valset: Labelled queries on which settings are compared; ``None`` takes half of the
+                training queries away for it.
+            teacher: Not used: labels take its place.
+
+        Returns:
+            The copy, with ``card`` saying what was tried, what it gave and what it cost.
+
+        Raises:
+            InputError: There are no labels, or the judge is a function.
+        """
+        begun = time.monotonic()
+        train, val = _parts(trainset, valset, self.seed)
+        with dspy.context(lm=resolve_lm(self.lm)), remembering():
+            search = self._prepared(student, train, val)
+            self._run(search, begun)
+            chosen = choose(search.trials)
+            compiled = self._setting(search, chosen.variant, chosen.prior)
+        compiled.card = self._card(search, chosen, train, val, time.monotonic() - begun)
+        return compiled
+
+    def _prepared(self, student: Reranker, train: Any, val: Any) -> _Search:
+        settled = with_settled_judge(student)
+        judge = settled.judge
+        pool = judgment_examples(judge, train, seed=self.seed)
+        sets = demo_sets(
+            pool, sizes=self.demos, draws=self.demo_draws,
+            max_tokens=self.max_demo_tokens, seed=self.seed,
+        )  # fmt: skip
+        variants = [
+            Variant(f"{wording}, {demos}", text, chosen)
+            for wording, text in wordings(judge, self.instructions)
+            for demos, chosen in sets
+        ]
+        return _Search(settled, {variant.name: variant for variant in variants}, val)
+
+    def _run(self, search: _Search, begun: float) -> None:
+        study = _study(self.seed)
+        study.enqueue_trial(self._uncompiled(search))
+        try:
+            for _ in range(self.trials):
+                if self.timeout is not None and time.monotonic() - begun > self.timeout:
+                    break
+                self._try(search, study)
+        except KeyboardInterrupt:
+            if not search.trials:
+                raise
+            logger.warning("interrupted: keeping the best of %d settings", len(search.trials))
+
+    def _uncompiled(self, search: _Search) -> dict[str, Any]:
+        first = next(iter(search.variants))
+        values: dict[str, Any] = {"variant": first}
+        if search.student.SCORED:
+            prior = search.student.settings["prior"]
+            values["prior"] = round(prior / PRIOR_STEP) * PRIOR_STEP
+        return values
+
+    def _try(self, search: _Search, study: optuna.Study) -> None:
+        proposed = study.ask()
+        variant = proposed.suggest_categorical("variant", list(search.variants))
+        prior = 0.0
+        if search.student.SCORED:
+            prior = proposed.suggest_float("prior", 0.0, 1.0, step=PRIOR_STEP)
+        if not self._affordable(search, variant):
+            study.tell(proposed, state=optuna.trial.TrialState.PRUNED)
+            return
+        trial = self._measured(search, variant, round(prior, 4))
+        search.trials.append(trial)
+        study.tell(proposed, trial.value)
+        if self.progress is not None:
+            best = max(t.value for t in search.trials)
+            self.progress(
+                SearchProgress(len(search.trials), self.trials, best, search.usage.calls)
+            )
+
+    def _affordable(self, search: _Search, variant: str) -> bool:
+        """Whether all questions of a setting fit into what is left, at most."""
+        if self.max_calls is None or not search.trials:
+            return True
+        if isinstance(search.tokens.get(variant), float) and search.student.PRIOR_IS_FREE:
+            return True
+        sizes = (len(query.documents) for query in search.data)
+        most = sum(bounds(search.student.estimate(size).calls)[1] for size in sizes)
+        return search.usage.calls + most <= self.max_calls
+
+    def _measured(self, search: _Search, variant: str, prior: float) -> Trial:
+        reranker = self._setting(search, variant, prior)
+        rankings = rank_all(reranker, search.data)
+        row = scored(variant, rankings, search.data, [self.metric])
+        search.usage = search.usage + row.usage
+        if row.usage.calls:
+            search.tokens.setdefault(variant, row.usage.prompt_tokens / row.usage.calls)
+        values = row.values[self.metric]
+        tokens = search.tokens.setdefault(variant, 0.0)
+        return Trial(variant, prior, fmean(values), values, tokens, row.usage.calls)
+
+    def _setting(self, search: _Search, variant: str, prior: float) -> Reranker:
+        reranker = search.student.deepcopy()
+        search.variants[variant].apply(reranker.judge)
+        if reranker.SCORED:
+            reranker.settings.update(prior=prior)
+        return reranker
+
+    def _card(
+        self, search: _Search, chosen: Trial, train: Any, val: Any, seconds: float
+    ) -> dict[str, Any]:
+        incoming = baseline(val, [self.metric]).values[self.metric]
+        first = search.trials[0]
+        gain = paired_interval(chosen.values, first.values, seed=self.seed)
+        return {
+            "compiler": type(self).__name__,
+            "metric": self.metric,
+            "seed": self.seed,
+            "train": {"queries": len(train), "fingerprint": train.fingerprint},
+            "validation": {
+                "queries": len(val),
+                "fingerprint": val.fingerprint,
+                "incoming": round(fmean(incoming), 6),
+                "uncompiled": round(first.value, 6),
+                "compiled": round(chosen.value, 6),
+                "gain_over_uncompiled": [round(x, 6) for x in (gain.mean, gain.lo, gain.hi)],
+            },
+            "chosen": {"variant": chosen.variant, "prior": chosen.prior, "tokens": chosen.tokens},
+            "trials": [
+                {"variant": t.variant, "prior": t.prior, "value": round(t.value, 6), "calls": t.calls}
+                for t in search.trials
+            ],
+            "spent": {
+                "calls": search.usage.calls,
+                "prompt_tokens": search.usage.prompt_tokens,
+                "completion_tokens": search.usage.completion_tokens,
+                "cost": search.usage.cost,
+                "seconds": round(seconds, 1),
+            },
+        }
+
+
+def with_settled_judge(student: Reranker) -> Reranker:
+    """A copy whose judge is the one that will answer: what ``auto`` stands for with this LM.
+
+    Raises:
+        InputError: The judge has no prompt to compile.
+    """
+    copy = student.deepcopy()
+    if not isinstance(getattr(copy, "judge", None), SignatureJudge):
+        raise InputError(
+            f"{student!r} has no prompt to compile; expected a reranker over a judge with a "
+            "signature, such as PointwiseJudge()"
+        )
+    copy.judge = copy.judge.ready()
+    return copy
+
+
+def choose(trials: Sequence[Trial]) -> Trial:
+    """The cheapest setting within one standard error of the best, and the best among those.
+
+    Settings that differ by less than a tenth in tokens are equally cheap.
+    """
+    best = max(trials, key=lambda trial: trial.value)
+    good = [t for t in trials if best.value - t.value <= _error(best, t)]
+    cheapest = min(t.tokens for t in good)
+    cheap = [t for t in good if t.tokens <= cheapest * 1.1 + 1e-9]
+    return max(cheap, key=lambda trial: trial.value)
+
+
+def _error(a: Trial, b: Trial) -> float:
+    return standard_error([x - y for x, y in zip(a.values, b.values, strict=True)])
+
+
+def _parts(trainset: Any, valset: Any, seed: int) -> tuple[Any, Any]:
+    train = as_dataset(trainset)
+    if valset is not None:
+        return train, as_dataset(valset)
+    if len(train) < 4:
+        raise InputError(
+            f"{len(train)} training queries are too few to take validation queries from; "
+            "give at least 4, or a valset"
+        )
+    train, val = train.split(0.5, 0.5, seed=seed)
+    return train, val
+
+
+def _study(seed: int) -> optuna.Study:
+    with _quiet():
+        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
+        return optuna.create_study(direction="maximize", sampler=sampler)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Optuna announces every study on stderr; not inside another program's output."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

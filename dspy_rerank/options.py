@@ -1,0 +1,78 @@
+"""How a ranking is run: concurrency, retries, limits and what to do on failure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from .errors import InputError
+
+OnError = Literal["original", "raise"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of every sorting module; each may also be given with a single call.
+
+    Attributes:
+        concurrency: Questions in flight at once.
+        retries: How often a question whose answer cannot be read is asked again, visibly.
+        error_retries: How often a call that failed for a passing reason is tried again.
+        on_error: When calls keep failing: ``original`` returns the incoming order, marked as
+            degraded; ``raise`` raises :class:`dspy_rerank.errors.ModelError`.
+        max_calls: Attempts, retries included, after which the ranking stops asking.
+        max_tokens: Prompt and completion tokens after which it stops asking.
+        max_cost: US dollars after which it stops asking; needs a model with a known price.
+        deadline: Seconds after which it stops asking; calls in flight are abandoned.
+        max_passage_tokens: Longer passages are cut, which the ranking says; ``None`` never cuts.
+        seed: Of every permutation that a judge or sorter draws.
+    """
+
+    concurrency: int = 8
+    retries: int = 1
+    error_retries: int = 3
+    on_error: OnError = "original"
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    deadline: float | None = None
+    max_passage_tokens: int | None = 1024
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least("concurrency", self.concurrency, 1)
+        for name in ("retries", "error_retries"):
+            _at_least(name, getattr(self, name), 0)
+        for name in ("max_calls", "max_tokens", "max_cost", "deadline"):
+            if getattr(self, name) is not None:
+                _at_least(name, getattr(self, name), 0)
+        if self.max_passage_tokens is not None:
+            _at_least("max_passage_tokens", self.max_passage_tokens, 1)
+        if self.on_error not in ("original", "raise"):
+            raise InputError(f"on_error={self.on_error!r}; expected 'original' or 'raise'")
+
+
+def _at_least(name: str, value: Any, least: int) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not value >= least:
+        raise InputError(f"{name}={value!r}; expected a number of at least {least}")
+
+
+NAMES = tuple(field.name for field in fields(Options))
+
+
+def split_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options among keyword arguments, and the rest."""
+    own = {name: value for name, value in given.items() if name in NAMES}
+    return own, {name: value for name, value in given.items() if name not in NAMES}
+
+
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options as JSON values, defaults filled in.
+
+    Raises:
+        InputError: A name is unknown or a value is out of range.
+    """
+    own, rest = split_options(given)
+    if rest:
+        raise InputError(f"unknown option {next(iter(rest))!r}; known: {', '.join(NAMES)}")
+    return asdict(Options(**own))

@@ -1,0 +1,256 @@
+"""What comes out: every document once, with its audit trail and its price."""
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, overload
+
+from .types import Document, Judgment, Usage
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One document in its place.
+
+    Attributes:
+        document: As it was given.
+        rank: From 1.
+        index: Position in the incoming list, from 0.
+        score: Higher is better; ``None`` where the algorithm has none or the judge did not say.
+        confidence: In [0, 1]: mean over the judgments that concern this document and have one.
+        truncated: The judge did not see the end of the text.
+    """
+
+    document: Document
+    rank: int
+    index: int
+    score: float | None = None
+    confidence: float | None = None
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        """The document's text."""
+        return self.document.text
+
+    @property
+    def id(self) -> str | None:
+        """The document's id."""
+        return self.document.id
+
+
+@dataclass(frozen=True)
+class Ranking(Sequence[Ranked]):
+    """A sequence of :class:`Ranked`, best first.
+
+    Attributes:
+        query: What was ranked for.
+        items: The ranked documents.
+        judgments: Everything the judge said, in the order asked.
+        usage: What it cost.
+        degraded: The order is not what the sorter would have found with every answer: the model
+            failed (then it is the incoming order) or a limit was reached.
+        reasons: Why it is degraded.
+        n: How many documents came in.
+        evidence: How answers were taken out of the model.
+        truncated: Positions of documents that were cut for the judge.
+    """
+
+    query: str
+    items: tuple[Ranked, ...]
+    judgments: tuple[Judgment, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    degraded: bool = False
+    reasons: tuple[str, ...] = ()
+    n: int = 0
+    evidence: str = ""
+    truncated: tuple[int, ...] = ()
+
+    @overload
+    def __getitem__(self, place: int) -> Ranked: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Ranked]: ...
+    def __getitem__(self, place: int | slice) -> Ranked | Sequence[Ranked]:
+        """The document at a place, from 0."""
+        return self.items[place]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Ranked]:
+        return iter(self.items)
+
+    @property
+    def indices(self) -> list[int]:
+        """Positions in the incoming list, best first."""
+        return [item.index for item in self.items]
+
+    @property
+    def documents(self) -> list[Document]:
+        """The documents, best first."""
+        return [item.document for item in self.items]
+
+    @property
+    def scores(self) -> list[float | None]:
+        """The scores, best first."""
+        return [item.score for item in self.items]
+
+    @property
+    def unknowns(self) -> int:
+        """How many judgments could not be read."""
+        return sum(not judgment.known for judgment in self.judgments)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ranking as JSON values; without the texts of the judgments' passages."""
+        return {
+            "query": self.query,
+            "n": self.n,
+            "ranking": [_row(item) for item in self.items],
+            "unknowns": self.unknowns,
+            "degraded": self.degraded,
+            "reasons": list(self.reasons),
+            "evidence": self.evidence,
+            "truncated": list(self.truncated),
+            "usage": asdict(self.usage),
+            "judgments": [_judgment(judgment) for judgment in self.judgments],
+        }
+
+    def to_trec(self, qid: str = "1", tag: str = "dspy_rerank") -> str:
+        """Lines of a TREC run; a document without id goes by its position.
+
+        TREC tools sort by score again, so scores that do not fall strictly with the rank (ties,
+        none at all) are replaced by ``n - rank + 1``.
+        """
+        given = [item.score for item in self.items]
+        falling = all(
+            a is not None and b is not None and a > b
+            for a, b in zip(given, given[1:], strict=False)
+        )
+        usable = falling and None not in given
+        lines = [
+            f"{qid} Q0 {item.id if item.id is not None else item.index} {item.rank} "
+            f"{item.score if usable else self.n - item.rank + 1} {tag}"
+            for item in self.items
+        ]
+        return "\n".join(lines) + ("\n" if lines else "")
+
+    def to_pandas(self) -> Any:
+        """A data frame, one row a document.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            from .errors import MissingExtraError
+
+            raise MissingExtraError("to_pandas() needs pandas: pip install pandas") from None
+        columns = ["rank", "index", "id", "score", "confidence", "truncated", "text"]
+        return pd.DataFrame([_row(item) for item in self.items], columns=columns)
+
+    def __str__(self) -> str:
+        head = f"{'rank':>4} {'was':>4} {'score':>8}  document"
+        lines = [head, *(_line(item) for item in self.items), self.summary()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Ranking of {len(self)}/{self.n}: {self.summary()}>"
+
+    def summary(self) -> str:
+        """One line: what it cost and whether anything went wrong."""
+        used = self.usage
+        money = "cost unknown" if used.cost is None else f"${used.cost:.4f}"
+        tokens = used.prompt_tokens + used.completion_tokens
+        parts = [
+            f"{used.calls} calls ({used.cached_calls} cached), {used.rounds} rounds",
+            f"{tokens} tokens, {money}, {used.seconds:.1f} s",
+        ]
+        if self.unknowns:
+            parts.append(f"{self.unknowns} unknown")
+        if self.truncated:
+            parts.append(f"{len(self.truncated)} truncated")
+        if self.degraded:
+            parts.append(f"DEGRADED: {'; '.join(self.reasons)}")
+        return "; ".join(parts)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(_html_row(item) for item in self.items)
+        return (
+            "<table><thead><tr><th>rank</th><th>was</th><th>score</th>"
+            '<th style="text-align:left">document</th></tr></thead>'
+            f"<tbody>{cells}</tbody></table><p>{html.escape(self.summary())}</p>"
+        )
+
+
+def _row(item: Ranked) -> dict[str, Any]:
+    return {
+        "rank": item.rank,
+        "index": item.index,
+        "id": item.id,
+        "score": item.score,
+        "confidence": item.confidence,
+        "truncated": item.truncated,
+        "text": item.text,
+    }
+
+
+def _judgment(judgment: Judgment) -> dict[str, Any]:
+    kept = asdict(judgment)
+    return {name: value for name, value in kept.items() if value not in (None, "", ())}
+
+
+def _score(item: Ranked) -> str:
+    return "-" if item.score is None else f"{item.score:.3f}"
+
+
+def _brief(item: Ranked, width: int = 70) -> str:
+    words = " ".join(item.text.split())
+    label = f"[{item.id}] " if item.id is not None else ""
+    shown = label + words
+    return shown if len(shown) <= width else shown[: width - 3] + "..."
+
+
+def _line(item: Ranked) -> str:
+    return f"{item.rank:>4} {item.index + 1:>4} {_score(item):>8}  {_brief(item)}"
+
+
+def _html_row(item: Ranked) -> str:
+    cells = (item.rank, item.index + 1, _score(item))
+    numbers = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr>{numbers}<td style="text-align:left">{html.escape(_brief(item, 120))}</td></tr>'
+
+
+def assemble(
+    query: str,
+    documents: Sequence[Document],
+    order: Sequence[int],
+    *,
+    scores: Sequence[float | None] | None = None,
+    confidences: Mapping[int, float] | None = None,
+    **fields: Any,
+) -> Ranking:
+    """A ranking of ``documents`` in ``order``, which may stop early."""
+    cut = set(fields.get("truncated", ()))
+    items = tuple(
+        Ranked(
+            document=documents[position],
+            rank=rank,
+            index=position,
+            score=None if scores is None else scores[position],
+            confidence=(confidences or {}).get(position),
+            truncated=position in cut,
+        )
+        for rank, position in enumerate(order, 1)
+    )
+    return Ranking(query=query, items=items, n=len(documents), **fields)
+
+
+def confidences(judgments: Sequence[Judgment]) -> dict[int, float]:
+    """Mean confidence of the judgments that concern each position, where there are any."""
+    seen: dict[int, list[float]] = {}
+    for judgment in judgments:
+        if judgment.confidence is not None:
+            for position in judgment.group:
+                seen.setdefault(position, []).append(judgment.confidence)
+    return {position: sum(values) / len(values) for position, values in seen.items()}

@@ -1,0 +1,289 @@
+"""The module around a plan: documents in, a Ranking out."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import dspy
+
+from ..background import run_sync
+from ..documents import as_documents, check_query, check_top_k
+from ..engine import AskFailed, Engine, Result
+from ..errors import InputError, ModelError
+from ..judges.labels import clean, estimate_tokens, truncate
+from ..judges.protocol import Judge
+from ..memo import memo_for
+from ..options import NAMES, Options, checked, split_options
+from ..prior import blend, first_stage
+from ..ranking import Ranking, assemble, confidences
+from ..settings import Settings
+from ..types import Count, Document, Estimate, Kind, Outcome, Plan, Span
+from .plans import Shape, order_by_score
+
+
+class Reranker(dspy.Module):
+    """A judge and the algorithm that decides what to ask it: a reranker.
+
+    Call it with ``query``, ``documents`` and perhaps ``top_k``; further keywords are inputs of the
+    judge's signature, or options for this call only (``deadline=0.5``).
+
+    Args:
+        judge: Answers the questions.
+        prior: Weight of the first stage's order or scores in the final order, in [0, 1].
+        options: See :class:`dspy_rerank.options.Options`.
+    """
+
+    KINDS: ClassVar[tuple[Kind, ...]]
+    SCORED: ClassVar[bool] = False
+
+    def __init__(self, judge: Any, *, prior: float = 0.0, **settings: Any):
+        super().__init__()
+        own, rest = split_options(settings)
+        self.judge = self._fitting(judge)
+        self.settings = Settings(prior=self._weight(prior), **rest, **checked(own))
+
+    def _fitting(self, judge: Any) -> Any:
+        if not isinstance(judge, Judge):
+            raise InputError(
+                f"judge is {type(judge).__name__}; expected a judge such as PairwiseJudge() or "
+                "FunctionJudge(fn)"
+            )
+        if judge.kind not in self.KINDS:
+            raise InputError(
+                f"{type(self).__name__} cannot use a {judge.kind} judge; "
+                f"it needs {' or '.join(self.KINDS)}"
+            )
+        return judge
+
+    def _weight(self, prior: float) -> float:
+        if not isinstance(prior, int | float) or not 0 <= prior <= 1:
+            raise InputError(f"prior={prior!r}; expected a weight from 0 to 1")
+        if prior and not self.SCORED:
+            raise InputError(
+                f"{type(self).__name__} has no scores to blend with a prior; "
+                "use ScoreSort, AllPairs or TopDown"
+            )
+        return float(prior)
+
+    def _plan(self, n: int, top_k: int, evidence: Sequence[float]) -> Plan:
+        """The algorithm over ``n`` candidates; ``evidence`` is the first stage's, z-scored."""
+        raise NotImplementedError
+
+    def _shape(self, n: int, top_k: int) -> Shape:
+        """What the plan asks for ``n`` candidates, in questions about groups."""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        query: str,
+        documents: Iterable[Any],
+        top_k: int | None = None,
+        *,
+        text: Callable[[Any], str] | None = None,
+        **inputs: Any,
+    ) -> dspy.Prediction:
+        """Rank documents; see :meth:`aforward`."""
+        return run_sync(self.aforward(query, documents, top_k, text=text, **inputs))
+
+    async def aforward(
+        self,
+        query: str,
+        documents: Iterable[Any],
+        top_k: int | None = None,
+        *,
+        text: Callable[[Any], str] | None = None,
+        **inputs: Any,
+    ) -> dspy.Prediction:
+        """Rank documents.
+
+        Args:
+            query: What is looked for; not blank.
+            documents: Strings, mappings with a text, Documents, or anything with ``text=``.
+            top_k: How many to return; ``None`` is all, 0 none.
+            text: Gets the text out of an object of the caller's.
+            inputs: Further inputs of the judge's signature, or options for this call.
+
+        Returns:
+            A prediction with ``ranking``, a :class:`dspy_rerank.Ranking`.
+
+        Raises:
+            InputError: A parameter has an unusable value, or an input is missing or unknown.
+            DocumentTypeError: A document cannot be read.
+            NoModelError: A model is needed and none is configured.
+            ModelError: The model kept failing and ``on_error`` is ``raise``.
+            dspy.LMError: Authentication or configuration is wrong.
+        """
+        check_query(query)
+        read = as_documents(documents, text)
+        k = check_top_k(top_k, len(read))
+        given, extra = split_options(inputs)
+        options = self._options(given)
+        self._check_inputs(extra)
+        return dspy.Prediction(ranking=await self._rank(query, read, k, extra, options))
+
+    def _options(self, given: Mapping[str, Any]) -> Options:
+        stored = {name: self.settings[name] for name in NAMES}
+        return Options(**{**stored, **given})
+
+    def _check_inputs(self, inputs: Mapping[str, Any]) -> None:
+        wanted = self.judge.extra_inputs
+        if wanted is None:
+            return
+        for name in inputs:
+            if name not in wanted:
+                raise InputError(
+                    f"unknown input {name!r}: the judge's signature takes "
+                    f"{', '.join(wanted) or 'no further inputs'}, and options are {', '.join(NAMES)}"
+                )
+        missing = [name for name in wanted if name not in inputs]
+        if missing:
+            raise InputError(
+                f"the judge's signature needs {', '.join(missing)}; "
+                f"pass {missing[0]}=... with the query and the documents"
+            )
+
+    async def _rank(
+        self,
+        query: str,
+        documents: Sequence[Document],
+        top_k: int,
+        inputs: Mapping[str, Any],
+        options: Options,
+    ) -> Ranking:
+        if not self._has_to_ask(len(documents), top_k):
+            return assemble(query, documents, range(top_k))
+        judge = self.judge.ready()
+        passages, cut = fitted([d.text for d in documents], options.max_passage_tokens)
+        engine = Engine(
+            judge, query, passages, inputs, options, memo_for(judge, query, passages, inputs)
+        )
+        evidence = first_stage(documents)
+        try:
+            result = await engine.run(self._plan(len(documents), top_k, evidence))
+        except AskFailed as error:
+            return self._failed(error, query, documents, top_k, options, cut)
+        return self._concluded(result, query, documents, top_k, evidence, cut)
+
+    def _has_to_ask(self, n: int, top_k: int) -> bool:
+        return top_k > 0 and (n > 1 or (n == 1 and self.judge.kind == "pointwise"))
+
+    def _failed(
+        self,
+        error: AskFailed,
+        query: str,
+        documents: Sequence[Document],
+        top_k: int,
+        options: Options,
+        cut: tuple[int, ...],
+    ) -> Ranking:
+        """The incoming order, marked: judged and unjudged documents are never mixed."""
+        if options.on_error == "raise":
+            raise ModelError(f"the ranking failed: {error}") from error.cause
+        return assemble(
+            query, documents, range(top_k), usage=error.usage, degraded=True,
+            reasons=(str(error),), truncated=cut,
+        )  # fmt: skip
+
+    def _concluded(
+        self,
+        result: Result,
+        query: str,
+        documents: Sequence[Document],
+        top_k: int,
+        evidence: Sequence[float],
+        cut: tuple[int, ...],
+    ) -> Ranking:
+        outcome = self._blended(result.outcome, evidence)
+        modes = sorted({judgment.evidence for judgment in result.judgments})
+        return assemble(
+            query,
+            documents,
+            outcome.order[:top_k],
+            scores=outcome.scores,
+            confidences=confidences(result.judgments),
+            judgments=result.judgments,
+            usage=result.usage,
+            degraded=bool(result.stopped),
+            reasons=(result.stopped,) if result.stopped else (),
+            evidence=", ".join(modes),
+            truncated=cut,
+        )
+
+    def _blended(self, outcome: Outcome, evidence: Sequence[float]) -> Outcome:
+        weight = self.settings["prior"]
+        if outcome.scores is None or not weight:
+            return outcome
+        mixed = blend(outcome.scores, evidence, weight)
+        return Outcome(order_by_score(mixed), tuple(mixed))
+
+    def estimate(
+        self,
+        n: int,
+        top_k: int | None = None,
+        *,
+        query: str = "",
+        documents: Iterable[Any] | None = None,
+    ) -> Estimate:
+        """What a ranking would cost, before anything is spent.
+
+        Args:
+            n: Number of candidates.
+            top_k: As in a call.
+            query: For the token estimate.
+            documents: For the token estimate: as in a call, ``n`` of them.
+
+        Returns:
+            Exact counts, or a :class:`dspy_rerank.types.Span` where they depend on the answers.
+            Repeated questions, retries and re-asks come on top.
+        """
+        k = check_top_k(top_k, n)
+        if not self._has_to_ask(n, k):
+            return Estimate(0, 0, 0, None if documents is None else 0)
+        shape = self._shape(n, k)
+        asks = len(self.judge.presentations((0, 1), query, 0)) if n > 1 else 1
+        cost = Estimate(
+            times(shape.questions, asks), shape.rounds, times(shape.reads, asks)
+        )
+        if documents is None:
+            return cost
+        texts = [document.text for document in as_documents(documents)]
+        return replace(cost, prompt_tokens=self._tokens(cost, query, texts))
+
+    def _tokens(self, cost: Estimate, query: str, texts: Sequence[str]) -> Count:
+        passages, _ = fitted(texts, self.settings["max_passage_tokens"])
+        mean = sum(map(estimate_tokens, passages)) / max(1, len(passages))
+        signature = getattr(getattr(self.judge, "predict", None), "signature", None)
+        instructions = getattr(signature, "instructions", "") or ""
+        each = estimate_tokens(instructions) + estimate_tokens(query) + 10
+        return combined(cost.calls, cost.passages_read, lambda c, r: round(c * each + r * mean))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.judge!r})"
+
+
+def fitted(
+    texts: Sequence[str], max_tokens: int | None
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Texts as judges can take them, and the positions of those that had to be cut."""
+    cleaned = [clean(text) for text in texts]
+    if max_tokens is None:
+        return tuple(cleaned), ()
+    pairs = [truncate(text, max_tokens) for text in cleaned]
+    return tuple(text for text, _ in pairs), tuple(i for i, (_, cut) in enumerate(pairs) if cut)
+
+
+def times(count: Count, factor: int) -> Count:
+    """A count, exact or not, multiplied."""
+    return Span(count.lo * factor, count.hi * factor) if isinstance(count, Span) else count * factor
+
+
+def combined(a: Count, b: Count, how: Callable[[int, int], int]) -> Count:
+    """Two counts put together by a rising function."""
+    low, high = bounds(a), bounds(b)
+    lo, hi = how(low[0], high[0]), how(low[1], high[1])
+    return lo if lo == hi else Span(lo, hi)
+
+
+def bounds(count: Count) -> tuple[int, int]:
+    """Least and most of a count."""
+    return (count.lo, count.hi) if isinstance(count, Span) else (count, count)

@@ -1,0 +1,188 @@
+"""For tests of code that embeds rerankers: scripted models, oracle judges, conformance checks.
+
+Nothing here needs a network, a key or a model file.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import dspy
+from dspy.lm15 import (
+    Message,
+    Request,
+    Response,
+    TextPart,
+    TokenLogprob,
+    TopLogprob,
+    Usage,
+    response_to_events,
+)
+
+from .judges import FunctionJudge
+from .types import Kind
+
+Script = str | Sequence[str | BaseException] | Callable[[str], str]
+"""What a scripted model says: always the same, one after another, or a function of the prompt."""
+
+
+class ScriptedEngine:
+    """A DSPy engine that answers from a script and keeps every prompt.
+
+    Args:
+        script: A text, texts in turn (the last one is repeated; an exception is raised), or a
+            function of the whole prompt.
+        logprobs: Log-probabilities of the first token's alternatives, by token.
+        latency: Seconds that the asynchronous engine waits before it answers.
+
+    Attributes:
+        prompts: Every prompt as text, system message first.
+    """
+
+    supported_params = frozenset({"temperature", "max_tokens", "logprobs", "top_logprobs", "stop"})
+    supports_response_schema = False
+
+    def __init__(
+        self, script: Script, *, logprobs: Mapping[str, float] | None = None, latency: float = 0.0
+    ):
+        self.script = script
+        self.logprobs = logprobs
+        self.latency = latency
+        self.prompts: list[str] = []
+
+    def complete(self, request: Request) -> Response:
+        """Answer one request."""
+        prompt = prompt_text(request)
+        self.prompts.append(prompt)
+        said = self._say(prompt)
+        if isinstance(said, BaseException):
+            raise said
+        counted = Usage(input_tokens=len(prompt.split()), output_tokens=max(1, len(said.split())))
+        return Response(
+            id=None,
+            model=request.model,
+            message=Message.assistant([TextPart(said)]),
+            finish_reason="stop",
+            usage=counted,
+            logprobs=self._logprobs(said),
+        )
+
+    def _say(self, prompt: str) -> str | BaseException:
+        if isinstance(self.script, str):
+            return self.script
+        if callable(self.script):
+            return self.script(prompt)
+        return self.script[min(len(self.prompts), len(self.script)) - 1]
+
+    def _logprobs(self, said: str) -> tuple[TokenLogprob, ...] | None:
+        if self.logprobs is None:
+            return None
+        token = said.strip()
+        top = tuple(TopLogprob(text, value) for text, value in self.logprobs.items())
+        return (TokenLogprob(token, self.logprobs.get(token, -20.0), top=top),)
+
+    def stream(self, request: Request) -> Any:
+        """The answer as events."""
+        return response_to_events(self.complete(request))
+
+    def __deepcopy__(self, memo: Any) -> "ScriptedEngine":
+        return self
+
+
+class AsyncScriptedEngine:
+    """The asynchronous twin: same script, same list of prompts."""
+
+    supported_params = ScriptedEngine.supported_params
+    supports_response_schema = False
+
+    def __init__(self, engine: ScriptedEngine):
+        self.engine = engine
+
+    async def complete(self, request: Request) -> Response:
+        """Answer one request, after the latency."""
+        await asyncio.sleep(self.engine.latency)
+        return self.engine.complete(request)
+
+    async def stream(self, request: Request) -> Any:
+        """The answer as events."""
+        for event in response_to_events(await self.complete(request)):
+            yield event
+
+    def __deepcopy__(self, memo: Any) -> "AsyncScriptedEngine":
+        return self
+
+
+def prompt_text(request: Request) -> str:
+    """A request's messages as one text."""
+    system = request.system if isinstance(request.system, str) else ""
+    texts = [message.text or "" for message in request.messages]
+    return "\n".join(text for text in [system, *texts] if text)
+
+
+def scripted_lm(
+    script: Script,
+    *,
+    logprobs: Mapping[str, float] | None = None,
+    latency: float = 0.0,
+    model: str = "scripted/model",
+    **options: Any,
+) -> dspy.LM:
+    """A DSPy LM that answers from a script; its prompts are in ``lm.engine.prompts``.
+
+    Caching is off unless asked for, so that every question is seen.
+    """
+    engine = ScriptedEngine(script, logprobs=logprobs, latency=latency)
+    twin = AsyncScriptedEngine(engine)
+    return dspy.LM(model, engine=engine, async_engine=twin, **{"cache": False, **options})
+
+
+def oracle_judge(grades: Mapping[str, float], kind: Kind) -> FunctionJudge:
+    """A judge that is always right: it looks every passage's grade up by its text.
+
+    Ties go to the passage that is shown first.
+    """
+
+    def judge(query: str, passages: Sequence[str]) -> Any:
+        known = [grades[passage] for passage in passages]
+        places = sorted(range(len(known)), key=lambda place: -known[place])
+        if kind == "pointwise":
+            return known[0]
+        if kind == "pairwise":
+            return known[0] - known[1]
+        return places if kind == "listwise" else places[0]
+
+    return FunctionJudge(judge, kind)
+
+
+def check_reranker(
+    reranker: Any, documents: Sequence[str], *, query: str = "query", top_ks: Iterable[int] = (1, 3)
+) -> None:
+    """Assert what must be true of every reranker.
+
+    Every document exactly once, ``top_k`` a cut of the same length everywhere, ranks from 1,
+    synchronous equal to asynchronous, the same answer twice, and a cost within the estimate.
+
+    Raises:
+        AssertionError: Something does not hold.
+    """
+    ranking = reranker(query=query, documents=documents).ranking
+    again = asyncio.run(reranker.acall(query=query, documents=documents)).ranking
+    assert sorted(ranking.indices) == list(range(len(documents))), "not a permutation"
+    assert [item.rank for item in ranking] == list(range(1, len(documents) + 1)), "ranks"
+    assert ranking.indices == again.indices, "synchronous and asynchronous differ"
+    for top_k in top_ks:
+        cut = reranker(query=query, documents=documents, top_k=top_k).ranking
+        assert len(cut) == min(top_k, len(documents)), f"top_k={top_k} gave {len(cut)}"
+        assert len(set(cut.indices)) == len(cut), f"top_k={top_k} repeats a document"
+        check_estimate(reranker, len(documents), top_k, cut.usage)
+    check_estimate(reranker, len(documents), None, ranking.usage)
+
+
+def check_estimate(reranker: Any, n: int, top_k: int | None, usage: Any) -> None:
+    """Assert that a ranking without failures cost what the estimate had said."""
+    estimate = reranker.estimate(n, top_k)
+    for name in ("calls", "rounds", "passages_read"):
+        said, spent = getattr(estimate, name), getattr(usage, name)
+        assert spent == said if isinstance(said, int) else spent in said, (
+            f"{name}: estimated {said}, spent {spent} (n={n}, top_k={top_k})"
+        )
