@@ -6,16 +6,16 @@ Two kinds of data make a grid. *Weak orders* (tiers of positions, best tier firs
 ``0..n-1``; every function returns one value an item, higher is better.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, permutations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dspy_rerank.errors import InputError
+from ._newton import Curve, Objective, Vector, climb
+from .errors import InputError
 
-Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 WeakOrder = Sequence[Sequence[int]]
@@ -32,20 +32,6 @@ class Posterior(NamedTuple):
 
     mean: Vector
     sd: Vector
-
-
-class _Curve(NamedTuple):
-    """A concave log-likelihood at one point.
-
-    Attributes:
-        value: The log-likelihood.
-        slope: Its gradient.
-        bend: Product of its negated Hessian with a vector.
-    """
-
-    value: float
-    slope: Vector
-    bend: Callable[[Vector], Vector]
 
 
 class _Choices(NamedTuple):
@@ -88,7 +74,7 @@ def plackett_luce(
     Returns:
         n strengths; items that no order separates are equal to about nine decimals.
     """
-    return _climb(*_luce_posterior(orders, n, weights, prior_mean, prior_sd))
+    return climb(*_luce_posterior(orders, n, weights, prior_mean, prior_sd))
 
 
 def plackett_luce_posterior(
@@ -101,7 +87,7 @@ def plackett_luce_posterior(
 ) -> Posterior:
     """Plackett-Luce strengths with their standard deviations; see ``plackett_luce``."""
     objective, start = _luce_posterior(orders, n, weights, prior_mean, prior_sd)
-    mean = _climb(objective, start)
+    mean = climb(objective, start)
     bend = objective(mean).bend
     precision = np.stack([bend(axis) for axis in np.eye(n)]) if n else np.zeros((0, 0))
     return Posterior(mean, np.sqrt(np.diag(np.linalg.inv(precision))))
@@ -122,7 +108,13 @@ def bradley_terry(
     Returns:
         n strengths on a log-odds scale.
     """
-    return _climb(*_posterior(lambda s: _terry(won, s), len(won), prior_mean, prior_sd))
+    return climb(*_posterior(lambda s: _terry(won, s), len(won), prior_mean, prior_sd))
+
+
+def descending(scores: Sequence[float] | Vector) -> tuple[int, ...]:
+    """Positions by falling score; ties (to nine decimals) keep their order."""
+    rounded = np.round(np.asarray(scores, dtype=float), 9)
+    return tuple(int(p) for p in np.argsort(-rounded, kind="stable"))
 
 
 def borda(won: Matrix) -> Vector:
@@ -165,9 +157,7 @@ def rrf(
     return total
 
 
-def wins(
-    orders: Sequence[WeakOrder], n: int, *, weights: Sequence[float] | None = None
-) -> Matrix:
+def wins(orders: Sequence[WeakOrder], n: int, *, weights: Sequence[float] | None = None) -> Matrix:
     """Points of every item (row) against every other (column), counted over weak orders.
 
     Args:
@@ -177,12 +167,16 @@ def wins(
     """
     won = np.zeros((n, n))
     for tiers, weight in zip(orders, weights or [1.0] * len(orders), strict=True):
-        for place, tier in enumerate(tiers):
-            below = [item for lower in tiers[place + 1 :] for item in lower]
-            won[np.ix_(tier, below)] += weight
-            won[np.ix_(tier, tier)] += weight / 2
-    np.fill_diagonal(won, 0.0)
+        for winner, loser, share in _points(tiers):
+            won[winner, loser] += weight * share
     return won
+
+
+def _points(tiers: WeakOrder) -> Iterator[tuple[int, int, float]]:
+    for place, tier in enumerate(tiers):
+        below = [item for lower in tiers[place + 1 :] for item in lower]
+        yield from ((winner, loser, 1.0) for winner in tier for loser in below)
+        yield from ((winner, loser, 0.5) for winner, loser in permutations(tier, 2))
 
 
 def _luce_posterior(
@@ -191,7 +185,7 @@ def _luce_posterior(
     weights: Sequence[float] | None,
     prior_mean: Sequence[float] | None,
     prior_sd: float,
-) -> tuple[Callable[[Vector], _Curve], Vector]:
+) -> tuple[Objective, Vector]:
     choices = _choices(orders, [1.0] * len(orders) if weights is None else weights, n)
     return _posterior(lambda s: _luce(choices, s), n, prior_mean, prior_sd)
 
@@ -222,7 +216,7 @@ def _tier_shares(tiers: WeakOrder, place: int, n: int) -> Matrix:
     return share
 
 
-def _luce(choices: _Choices, strength: Vector) -> _Curve:
+def _luce(choices: _Choices, strength: Vector) -> Curve:
     utility = choices.log_share + strength
     peak = utility.max(axis=1, keepdims=True, initial=-np.inf)
     mass = np.exp(utility - peak)
@@ -230,19 +224,19 @@ def _luce(choices: _Choices, strength: Vector) -> _Curve:
     chance, weighted = mass / total, mass / total * choices.weight[:, None]
     expected = weighted.sum(axis=0)
     value = choices.credit @ strength - choices.weight @ (peak + np.log(total)).ravel()
-    return _Curve(
+    return Curve(
         float(value),
         choices.credit - expected,
         lambda v: expected * v - np.einsum("ci,c->i", weighted, np.einsum("ci,i->c", chance, v)),
     )
 
 
-def _terry(won: Matrix, strength: Vector) -> _Curve:
+def _terry(won: Matrix, strength: Vector) -> Curve:
     gap = strength[:, None] - strength[None, :]
     surprise = np.logaddexp(0.0, -gap)
     chance, games = np.exp(-surprise), won + won.T
     pull = games * chance * chance.T
-    return _Curve(
+    return Curve(
         -float((won * surprise).sum()),
         (won - games * chance).sum(axis=1),
         lambda v: pull.sum(axis=1) * v - np.einsum("ij,j->i", pull, v),
@@ -250,57 +244,23 @@ def _terry(won: Matrix, strength: Vector) -> _Curve:
 
 
 def _posterior(
-    likelihood: Callable[[Vector], _Curve],
+    likelihood: Objective,
     n: int,
     prior_mean: Sequence[float] | None,
     prior_sd: float,
-) -> tuple[Callable[[Vector], _Curve], Vector]:
+) -> tuple[Objective, Vector]:
     """The log-likelihood with a Gaussian prior added, and the prior's mean."""
     if not 0 < prior_sd < np.inf:
         raise InputError(f"prior_sd is {prior_sd}; give a finite number above 0")
     mean = np.zeros(n) if prior_mean is None else np.asarray(prior_mean, dtype=float)
     precision = prior_sd**-2
 
-    def objective(strength: Vector) -> _Curve:
+    def objective(strength: Vector) -> Curve:
         curve, gap = likelihood(strength), strength - mean
-        return _Curve(
+        return Curve(
             curve.value - precision * float(gap @ gap) / 2,
             curve.slope - precision * gap,
             lambda v: curve.bend(v) + precision * v,
         )
 
     return objective, mean
-
-
-def _climb(objective: Callable[[Vector], _Curve], start: Vector, steps: int = 50) -> Vector:
-    """The maximum of a strictly concave function, by Newton steps that never go down."""
-    here, curve = start, objective(start)
-    for _ in range(steps):
-        if np.abs(curve.slope).max(initial=0.0) < 1e-8:
-            break
-        step = _solve(curve.bend, curve.slope)
-        after = objective(here + step)
-        while after.value < curve.value and np.abs(step).max() > 1e-9:
-            step = step / 2
-            after = objective(here + step)
-        here, curve = here + step, after
-    return here
-
-
-def _solve(bend: Callable[[Vector], Vector], target: Vector) -> Vector:
-    """Solves ``bend(x) = target`` for a positive definite linear map, by conjugate gradients.
-
-    No LAPACK: its threads cost more than these small systems where cores are few or shared.
-    """
-    x, residual = np.zeros_like(target), target
-    direction, size = residual, float(residual @ residual)
-    enough = size * 1e-16
-    for _ in range(2 * len(target)):
-        if size <= enough:
-            break
-        bent = bend(direction)
-        length = size / float(direction @ bent)
-        x, residual = x + length * direction, residual - length * bent
-        previous, size = size, float(residual @ residual)
-        direction = residual + size / previous * direction
-    return x

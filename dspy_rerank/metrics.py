@@ -1,4 +1,4 @@
-"""Ranking metrics that agree with trec_eval to the last digit, through ir_measures.
+"""Ranking metrics that agree with trec_eval, computed through ir_measures or tested against it.
 
 A ranking is evaluated in exactly the order in which it is given. (trec_eval itself sorts by score
 and breaks ties by document id, so ranks are turned into strictly falling scores first.)
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from dspy_rerank.errors import InputError
+from .errors import InputError
 
 Grade: TypeAlias = float | None
 """Graded relevance; ``None`` means that nobody has judged, which counts as not relevant."""
@@ -102,7 +102,7 @@ def evaluate_run(
     missing = missing_queries(qrels, run)
     if missing:
         _logger.warning("%d queries are not in the run and count 0: %s", len(missing), missing[:10])
-    judged = {query_id: dict(grades) for query_id, grades in qrels.items()}
+    judged = {query_id: _harmless(grades) for query_id, grades in qrels.items()}
     scored = {query_id: _scored(run[query_id]) for query_id in qrels if query_id in run}
     values = ir_measures.iter_calc(list(set(measures.values())), judged, scored)
     table = {(value.measure, value.query_id): float(value.value) for value in values}
@@ -217,6 +217,11 @@ class RankingMetric:
         ideal = getattr(gold, "ideal", None) or ()
         value = score_order(self.metric, gold.relevance, _indices(pred), ideal)
         return value >= self.threshold if trace is not None and pred_name is None else value
+
+
+def _harmless(grades: Mapping[str, int]) -> dict[str, int]:
+    """Grades below 0 count as 0, and as they are they can keep pytrec_eval busy for ever."""
+    return {name: max(0, grade) for name, grade in grades.items()}
 
 
 def _scored(ranking: Sequence[Ranked]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dspy_rerank.errors import InputError
+from .errors import InputError
 
 Values: TypeAlias = Sequence[float] | Mapping[str, float]
 """One value a query, in a fixed order or by query id."""

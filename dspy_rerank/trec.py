@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dspy_rerank.errors import DataError
+from .errors import DataError
 
 Qrels: TypeAlias = dict[str, dict[str, int]]
 """Grades by query id and document id."""

@@ -27,7 +27,8 @@ def rankings(draw):
 
 
 def trec_eval(grades, order, ideal, measure):
-    qrels = {f"d{i}": grade for i, grade in enumerate(grades) if grade is not None}
+    """The reference; grades below 0 count 0, and as they are can make it hang."""
+    qrels = {f"d{i}": max(0, grade) for i, grade in enumerate(grades) if grade is not None}
     qrels |= {f"x{i}": grade for i, grade in enumerate(ideal)}
     run = {f"d{p}": float(-rank) for rank, p in enumerate(order)}
     values = pytrec_eval.RelevanceEvaluator({"q": qrels}, {measure}).evaluate({"q": run})
@@ -106,6 +107,13 @@ def test_a_query_missing_from_the_run_counts_zero_and_is_reported(caplog):
     assert metrics.averages(scores) == {"ndcg@10": 0.5, "MRR@10": 0.5}
     assert metrics.missing_queries(qrels, {"q1": []}) == ("q2",)
     assert "q2" in caplog.text
+
+
+def test_grades_below_zero_count_zero():
+    qrels = {"q": {"a": -2, "b": 2, "c": -1}}
+    scores = metrics.evaluate_run(qrels, {"q": ["a", "b"]}, ["nDCG", "P@1"])
+    assert scores["nDCG"]["q"] == pytest.approx(1 / math.log2(3))
+    assert scores["P@1"]["q"] == 0.0
 
 
 def test_no_queries_have_no_average():

@@ -4,11 +4,11 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dspy_rerank.datasets._dataset import Dataset
-from dspy_rerank.datasets._query import Query
-from dspy_rerank.datasets._values import pick_inputs, read_grade, read_id, read_number
-from dspy_rerank.errors import DataError
-from dspy_rerank.types import Document
+from ..errors import DataError
+from ..types import Document
+from ._dataset import Dataset
+from ._query import Query
+from ._values import pick_inputs, read_grade, read_id, read_number
 
 Row = Mapping[str, str]
 Placed = tuple[str, Row]

@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, overload
 
-from dspy_rerank.datasets._query import Query
-from dspy_rerank.errors import DataError, InputError
+from ..errors import DataError, InputError
+from ._query import Query
 
 if TYPE_CHECKING:
     import dspy

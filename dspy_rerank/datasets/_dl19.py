@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from dspy_rerank.datasets._dataset import Dataset
-from dspy_rerank.datasets._hits import read_hits
-from dspy_rerank.datasets._values import read_objects
+from ._dataset import Dataset
+from ._hits import read_hits
+from ._values import read_objects
 
 HITS = "bm25_dl19_top100.jsonl"
 QRELS = "id_rating_19.txt"

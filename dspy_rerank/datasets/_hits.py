@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dspy_rerank.datasets._dataset import Dataset
-from dspy_rerank.datasets._query import Query, above_zero
-from dspy_rerank.datasets._values import read_id, read_list, read_number, read_text, shown
-from dspy_rerank.errors import DataError
-from dspy_rerank.trec import Qrels, read_qrels
-from dspy_rerank.types import Document
+from ..errors import DataError
+from ..trec import Qrels, read_qrels
+from ..types import Document
+from ._dataset import Dataset
+from ._query import Query, above_zero
+from ._values import read_id, read_list, read_number, read_text, shown
 
 
 def read_hits(

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dspy_rerank.datasets._dataset import Dataset
-from dspy_rerank.datasets._query import Grade, Query, above_zero
-from dspy_rerank.datasets._values import (
+from ..errors import DataError
+from ..types import Document
+from ._dataset import Dataset
+from ._query import Grade, Query, above_zero
+from ._values import (
     pick_inputs,
     read_document,
     read_grade,
@@ -17,8 +19,6 @@ from dspy_rerank.datasets._values import (
     read_text,
     shown,
 )
-from dspy_rerank.errors import DataError
-from dspy_rerank.types import Document
 
 GRADE_KEYS = ("relevance", "label")
 

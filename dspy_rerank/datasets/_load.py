@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dspy_rerank.datasets._csv import read_csv
-from dspy_rerank.datasets._dataset import Dataset
-from dspy_rerank.datasets._dl19 import is_dl19, read_dl19
-from dspy_rerank.datasets._jsonl import read_jsonl
-from dspy_rerank.datasets._noveleval import is_noveleval, read_noveleval
-from dspy_rerank.datasets._shipped import shipped_folder, shipped_names
-from dspy_rerank.datasets._trec import is_collection, read_collection
-from dspy_rerank.errors import DataError, InputError
+from ..errors import DataError, InputError
+from ._csv import read_csv
+from ._dataset import Dataset
+from ._dl19 import is_dl19, read_dl19
+from ._jsonl import read_jsonl
+from ._noveleval import is_noveleval, read_noveleval
+from ._shipped import shipped_folder, shipped_names
+from ._trec import is_collection, read_collection
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from dspy_rerank.datasets._dataset import Dataset
-from dspy_rerank.datasets._hits import read_hits
-from dspy_rerank.errors import DataError
+from ..errors import DataError
+from ._dataset import Dataset
+from ._hits import read_hits
 
 FILES = ("data.json", "qrels.txt")
 

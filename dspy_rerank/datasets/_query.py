@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from dspy_rerank.errors import DataError
-from dspy_rerank.types import Document
+from ..errors import DataError
+from ..types import Document
 
 Grade: TypeAlias = float | None
 """Graded relevance; ``None`` means that nobody has judged."""

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from dspy_rerank.datasets._dataset import Dataset
-from dspy_rerank.datasets._query import Query, above_zero
-from dspy_rerank.datasets._values import read_id, read_objects, read_text
-from dspy_rerank.errors import DataError
-from dspy_rerank.trec import Qrels, Run, numbered_lines, read_qrels, read_run
-from dspy_rerank.types import Document
+from ..errors import DataError
+from ..trec import Qrels, Run, numbered_lines, read_qrels, read_run
+from ..types import Document
+from ._dataset import Dataset
+from ._query import Query, above_zero
+from ._values import read_id, read_objects, read_text
 
 
 class Entry(NamedTuple):

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dspy_rerank.datasets._query import Grade
-from dspy_rerank.errors import DataError
-from dspy_rerank.trec import numbered_lines
-from dspy_rerank.types import Document
+from ..errors import DataError
+from ..trec import numbered_lines
+from ..types import Document
+from ._query import Grade
 
 RESERVED = frozenset({"query", "documents", "relevance", "ideal", "query_id"})
 """Names in an example that no further input may take."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dspy_rerank.datasets._dataset import Dataset, plain
-from dspy_rerank.datasets._query import Query
+from ._dataset import Dataset, plain
+from ._query import Query
 
 Kind: TypeAlias = Literal[
     "repeated query",

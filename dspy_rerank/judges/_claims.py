@@ -17,17 +17,17 @@ _DENIAL = (
 _LABEL = r"(?:\d{1,4}|[a-z]|(?-i:[A-Z]{2}))\b"
 _WHY = (
     rf"(?:\s*(?:[-–—(]|,?\s+(?:because|since|as|due|for)\b|,\s+(?:which|it)\b)\s*"
-    rf"(?!{_DENIAL}(?!\s+(?:{NOUN}\s+)?\W?{_LABEL}))(?!\W*(?:{NOUN}\s+)?\W*{_LABEL}\W*$)(?=\S))"
+    rf"(?!{_DENIAL}(?!\s+(?:{NOUN}\s+)?\W?{_LABEL}))(?!\W*(?:{NOUN}\s+)?\W*(?:{_LABEL}|tied?|equal|draw)\W*$)(?=\S))"
 )
 
 _OPENING = (
-    r"(?:(?:so|thus|therefore|hence|overall|finally|clearly|in conclusion|in summary|i think"
+    r"(?:(?:so|thus|therefore|hence|overall|finally|clearly|definitely|in conclusion|in summary|i think"
     r"|i believe|i would say)\b,?\s*(?:that\s+)?)?"
 )
 _IS = r"(?:\s*(?:\bis\b|:|=|→|->|-)){1,2}\s*"
 
 _NOTHING = (
-    rf"(?P<none>\[\s*\]|(?:none|neither)(?:\s+of\s+(?:them|(?:the|these)(?:\s+\w+)?(?:\s+{NOUN})?))?"
+    rf"(?P<none>\[\s*\]|\[\s*none\s*\]|neither\s+{_LABEL}\s+nor\s+{_LABEL}|(?:none|neither)(?:\s+of\s+(?:them|(?:the|these)(?:\s+\w+)?(?:\s+{NOUN})?))?"
     rf"(?:\s+{NOUN})?(?:\s+(?:is|are)(?:\s+\w+ly)?\s+relevant)?"
     rf"|(?:no|zero)\s+(?:relevant\s+{NOUN}|{NOUN}\s+(?:is|are)(?:\s+\w+ly)?\s+relevant)"
     r"|nothing(?:\s+is\s+relevant)?)(?:\s+(?:to|for)\s+(?:the|this|your)\s+(?:query|question))?"
@@ -44,8 +44,9 @@ _TIE = (
 )
 _WINNER = (
     rf"(?:(?:(?:the|my|your|final|best|correct|more|most|better|relevant|preferred|chosen|selected"
-    rf"|winning)\s+)*(?:answer|choice|winner|verdict|preference|decision|pick|selection|best|{NOUN})"
-    rf"{_IS}|i(?:'d|\s+would)?\s+(?:choose|pick|prefer|select|go\s+with)\s+)"
+    rf"|winning)\s+)*(?:answer|choice|winner|verdict|preference|decision|pick|selection|output"
+    rf"|best|{NOUN}){_IS}|i(?:'d|\s+would)?\s+(?:choose|pick|prefer|select|say|go\s+with)\s+"
+    r"|it(?:'s|\s+is)\s+)"
 )
 _WINS = (
     rf"(?:\s+(?:is|seems|appears(?:\s+to\s+be)?|was)\s+(?:\w+ly\s+)*(?:the\s+)?(?:much\s+|far\s+)?"
@@ -56,7 +57,7 @@ _WINS = (
     rf"|\s+wins\b|\s*>+\s*(?=\W*(?:{NOUN}\s+)?\W*{_LABEL}))(?!.*\b(?:if|unless)\b)"
 )
 _GRADE = (
-    r"(?P<grade>[+-]?(?:\d{1,9}(?:\.\d{1,18}|,\d{1,2})?|\.\d{1,18}))"
+    r"[\[(]*(?P<grade>[+-]?(?:\d{1,9}(?:\.\d{1,18}|,\d{1,2})?|\.\d{1,18}))"
     r"(?:\s*(?:/|out\s+of|of)\s*(?P<of>\d{1,9}(?:\.\d+)?))?(?:\s+(?:points?|stars?))?(?![\w%/]|\s*%|[.,]\d)"
 )
 _SCORE = (
@@ -66,7 +67,7 @@ _SCORE = (
     rf"|i(?:'d|\s+would|\s+will)?\s+(?:give|rate|assign|score)\s+(?:it|this|the)(?:\s+{NOUN})?"
     r"(?:\s+as)?(?:\s+an?)?(?:\s+(?:relevance\s+)?score\s+of)?\s+)"
 )
-_GRADE_WHY = r"(?:\s*(?:[-–—:(,]|because\b|since\b|as\b)\s*(?=\S)(?!\W*\d)(?!.*\d\s*[:=–—-]))"
+_GRADE_WHY = r"(?:\s*(?:[-–—:=(,]|because\b|since\b|as\b)\s*(?=\S)(?!\W*\d)(?!.*\d\s*[:=–—-]))"
 _YES_NO = (
     r"(?P<yes>yes|true|relevant|1(?:\.0)?)(?!\w|\.\d)"
     r"|(?P<no>no|false|not\s+relevant|irrelevant|0(?:\.0)?)(?!\w|\.\d)"
@@ -126,6 +127,8 @@ def claims(text: str, grammar: Grammar) -> list[Claim]:
 
 
 _NUMBERING = re.compile(r"^([ \t]*+)\d{1,4}[.)][ \t]+(?=\S)", re.MULTILINE)
+_PLAIN = str.maketrans("’“”", '\'""', "*`")
+_BLANKS = re.compile(r"[^\S\n]++")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _CLAUSE = re.compile(r",?\s+(?:but|while|whereas|although|though|however|and)\b,?\s*", re.I)
 _DECORATION = re.compile(r"(?:[-–—•>#+]\s|[\s>#*_`\"'])*+")
@@ -133,8 +136,8 @@ _DECORATION = re.compile(r"(?:[-–—•>#+]\s|[\s>#*_`\"'])*+")
 
 def _lines(text: str) -> Iterator[list[str]]:
     """Each line's sentences without list numbers and markdown; no questions."""
-    plain = _NUMBERING.sub(r"\1", text).replace("*", "").replace("`", "").replace("’", "'")
-    for line in re.split(r"[\n;]", plain):
+    plain = _NUMBERING.sub(r"\1", text).translate(_PLAIN)
+    for line in re.split(r"[\n;]", _BLANKS.sub(" ", plain)):
         bare = [_DECORATION.sub("", part, count=1).rstrip() for part in _SENTENCE.split(line)]
         sentences = [sentence for sentence in bare if sentence and not sentence.endswith("?")]
         if sentences:

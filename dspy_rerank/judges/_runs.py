@@ -10,11 +10,13 @@ NOUN = r"(?:passage|document|doc|option|candidate|item|result|text|snippet)s?"
 _TOKEN = re.compile(
     rf"""
     (?P<numbering>^[ \t]*+\d{{1,4}}[.)](?=[ \t]+\S|[\[(A-Z])
+        |^[ \t]*+(?i:rank)[ \t]*+\d{{1,4}}:
         |(?<![\w.,(\[])\d{{1,4}}[.)](?=[ \t]*+\[))
     |(?P<bullet>^[ \t]*+[-–+](?=[ \t]*+[^\s\d-]|[ \t]+\d))
     |(?P<noun>\b(?i:{NOUN}|id)\b[ \t]*+\#?)
     |(?P<id>(?<![\w.])
         (?:\d+(?:\.0+)?|(?:[A-Z]{{1,2}}|[a-z])(?![ ]++(?!then\b|and\b)[a-z]))(?![\w%]|\.\d))
+    |(?P<comment>\((?!{NOUN}\b)(?=[^()]{{0,60}}[a-z]{{3}})[A-Za-z][a-z ,'/-]{{0,60}}\))
     |(?P<open>[\[(])
     |(?P<close>[\])])
     |(?P<better>>|→|≻|\b(?:and[ ])?then\b)
@@ -29,7 +31,7 @@ _HEADING = re.compile(
     re.I | re.S,
 )
 _OTHERS = re.compile(
-    r"\b(?:not|irrelevant|unrelated|excluded)\b|n't\b"
+    r"\b(?:not|irrelevant|unrelated|excluded)\b|n't\b|\bthan\W*$"
     r"|\b(?:initial|original|incoming|input|given|provided|current)\s+(?:\w+\s+)?"
     rf"(?:order\w*|rank\w*|list|{NOUN})\b",
     re.I,
@@ -39,8 +41,8 @@ _DESCENDING = re.compile(r"\b(?:most|best|highest|descending|decreasing)\b", re.
 _LABEL = r"(\d{1,4}|[A-Z]{1,2})"
 _ITEM = re.compile(
     rf"^[ \t]*+(?P<place>\d{{1,4}})[.)][ \t*_]*+"
-    rf"(?:(?:(?i:{NOUN})[ \t]*+)?[\[(]{_LABEL}[\])]|(?i:{NOUN})[ \t]*+{_LABEL}\b|([A-Z])\b)"
-    r"[ \t*_]*+(?:[-–—:(]|$)",
+    rf"(?:(?:(?i:{NOUN})[ \t]*+)?[\[(]{_LABEL}[\])](?![ \t]*+(?:,|>|and\b|or\b))"
+    rf"|(?:(?i:{NOUN})[ \t]*+{_LABEL}\b|([A-Z])\b)[ \t*_]*+(?:[-–—:(]|$))",
     re.MULTILINE,
 )
 _NEAR = 200
@@ -60,9 +62,11 @@ class Run:
         bracketed: All ids stand in brackets; else none does.
         ordered: The ids are joined by ``>``.
         lead: The words that lead up to the run, on its line or as a heading above it.
+        begins_text: Nothing stands before the run.
         begins_line: Nothing stands before the run on its line.
         ends_line: Nothing stands behind the run on its line.
         whole: The run is all there is in the text.
+        torn: The run begins with a ``>`` that has lost its left side.
         cut: The text ends inside the run.
         unfinished: The text ends at the last id, which may lack its end.
     """
@@ -71,9 +75,11 @@ class Run:
     bracketed: bool
     ordered: bool
     lead: str
+    begins_text: bool
     begins_line: bool
     ends_line: bool
     whole: bool
+    torn: bool
     cut: bool
     unfinished: bool
 
@@ -81,19 +87,25 @@ class Run:
     def weight(self) -> int:
         """How clearly the run is meant as the answer; 0 for ids that are only mentioned.
 
-        3 under a heading such as ``Ranking:``, 2 alone on its lines, 1 in a sentence but joined
-        by ``>``.
+        3 under a heading such as ``Ranking:``, 2 alone on its lines or behind a colon, 1 in a
+        sentence but joined by ``>``.
         """
+        if self.whole or self.torn or len(self.ids) < 2:
+            return 2 * self.whole
         clause = re.split(r"[.;!?]\s", self.lead)[-1]
-        if self.whole:
-            return 2
-        if _OTHERS.search(clause) or _worst_first(clause) or len(self.ids) < 2:
+        if _OTHERS.search(clause) or _worst_first(clause):
             return 0
         if _HEADING.search(clause) and (self.bracketed or self.ends_line):
             return 3
-        if self.begins_line and self.ends_line and (self.bracketed or self.ordered):
+        if self.ends_line and self._apart(clause):
             return 2
         return int(self.bracketed and self.ordered)
+
+    def _apart(self, clause: str) -> bool:
+        """Whether what stands before the run leaves no doubt that it is more than a mention."""
+        if self.ordered and clause.endswith(":"):
+            return True
+        return self.begins_text or (self.begins_line and (self.bracketed or self.ordered))
 
 
 def runs(text: str) -> list[Run]:
@@ -119,11 +131,15 @@ def _segments(text: str) -> Iterator[list[Token]]:
 
 
 def _spans(segment: Sequence[Token]) -> Iterator[tuple[Sequence[Token], list[tuple[Token, bool]]]]:
-    """Parts of a segment whose ids are all bracketed or all bare, with these ids and which."""
+    """Parts of a segment whose ids are all bracketed or all bare, with these ids and which.
+
+    A line end alone divides ids, too, where others are joined on one line.
+    """
     depths = accumulate(map(_step, segment), lambda depth, step: max(0, depth + step))
     ids = [(i, depth > 0) for i, depth in enumerate(depths) if segment[i].lastgroup == "id"]
     joints = [_joint(segment, before[0], after[0]) for before, after in pairwise(ids)]
-    rows = accumulate((joint == "line" and "inline" in joints for joint in joints), initial=0)
+    breaking = "line" if "inline" in joints else None
+    rows = accumulate((joint == breaking for joint in joints), initial=0)
     groups = [
         [found for found, _ in group]
         for _, group in groupby(zip(ids, rows, strict=False), lambda pair: (pair[0][1], pair[1]))
@@ -158,9 +174,11 @@ def _run(text: str, tokens: Sequence[Token], ids: Sequence[tuple[Token, bool]], 
             t.lastgroup == "better" and first.start() < t.start() < last.start() for t in tokens
         ),
         lead=lead,
+        begins_text=begins and start < _NEAR and not text[:start].strip(),
         begins_line=begins,
         ends_line=_ends_line(text[last.end() : end + _NEAR]),
         whole=only and not re.search(r"[^\W_]", text[:start] + text[end:]),
+        torn=not begins and _solid(tokens)[0] == "better",
         cut=cut,
         unfinished=cut and last.end() == len(text),
     )
@@ -168,8 +186,11 @@ def _run(text: str, tokens: Sequence[Token], ids: Sequence[tuple[Token, bool]], 
 
 def _is_cut(tokens: Sequence[Token]) -> bool:
     """Whether a bracket stays open, or a ``>`` waits for its id."""
-    solid = [t.lastgroup for t in tokens if t.lastgroup != "gap"]
-    return sum(map(_step, tokens)) > 0 or solid[-1] == "better"
+    return sum(map(_step, tokens)) > 0 or _solid(tokens)[-1] == "better"
+
+
+def _solid(tokens: Sequence[Token]) -> list[str | None]:
+    return [token.lastgroup for token in tokens if token.lastgroup != "gap"]
 
 
 def _lead(text: str, start: int, first: int) -> tuple[bool, str]:

@@ -27,11 +27,12 @@ def read_order(text: str, labels: Sequence[str]) -> Judgment:
     """
     blank = Judgment("listwise", tuple(range(len(labels))), "unknown", raw=text)
     places = _places(labels)
-    candidates = [run for run in runs(text) if run.weight]
-    if not candidates:
+    found = [(run, run.weight) for run in runs(text)]
+    strengths = [(len(_shown(run, places)), weight, run) for run, weight in found if weight]
+    if not strengths:
         return _order_without_run(blank, places)
-    ranked = {run: (len(_shown(run, places)), run.weight) for run in candidates}
-    best = [run for run in candidates if ranked[run] == max(ranked.values())]
+    strongest = max(strength[:2] for strength in strengths)
+    best = [run for *strength, run in strengths if (*strength,) == strongest]
     orders = {_shown(run, places) for run in best}
     if orders == {()}:
         return replace(
@@ -156,7 +157,7 @@ def _grade(claim: Claim, high: float) -> float | None:
     """The number claimed; none for a fraction of anything but the highest grade."""
     if claim["of"] and float(claim["of"]) != high:
         return None
-    return float(claim["grade"].replace(",", "."))
+    return float(claim["grade"].replace(",", ".")) + 0.0
 
 
 def _agreed(text: str, grammar: Grammar, meaning: Callable[[Claim], Any]) -> tuple[Any, str]:

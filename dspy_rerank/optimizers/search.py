@@ -162,7 +162,10 @@ class RerankerSearch(Teleprompter):
             pool, sizes=self.demos, draws=self.demo_draws,
             max_tokens=self.max_demo_tokens, seed=self.seed,
         )  # fmt: skip
+        given = [Variant("as given", None, tuple(judge.predict.demos))]
         variants = [
+            *(given if judge.predict.demos else ()),
+        ] + [
             Variant(f"{wording}, {demos}", text, chosen)
             for wording, text in wordings(judge, self.instructions)
             for demos, chosen in sets
@@ -212,7 +215,7 @@ class RerankerSearch(Teleprompter):
         """Whether all questions of a setting fit into what is left, at most."""
         if self.max_calls is None or not search.trials:
             return True
-        if isinstance(search.tokens.get(variant), float) and search.student.PRIOR_IS_FREE:
+        if variant in search.tokens and search.student.PRIOR_IS_FREE:
             return True
         sizes = (len(query.documents) for query in search.data)
         most = sum(bounds(search.student.estimate(size).calls)[1] for size in sizes)

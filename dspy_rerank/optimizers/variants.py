@@ -56,7 +56,7 @@ class Variant:
         predict = judge.predict
         if self.instructions is not None:
             predict.signature = predict.signature.with_instructions(self.instructions)
-        predict.demos = [dict(demo.toDict()) for demo in self.demos]
+        predict.demos = [dict(demo) for demo in self.demos]
 
 
 def wordings(judge: SignatureJudge, given: Sequence[str]) -> list[tuple[str, str | None]]:

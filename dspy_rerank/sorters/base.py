@@ -27,6 +27,8 @@ class Reranker(dspy.Module):
     Call it with ``query``, ``documents`` and perhaps ``top_k``; further keywords are inputs of the
     judge's signature, or options for this call only (``deadline=0.5``).
 
+    A saved program also carries ``card``: how it was compiled, from what, with what result.
+
     Args:
         judge: Answers the questions.
         prior: Weight of the first stage's order or scores in the final order, in [0, 1].
@@ -35,12 +37,19 @@ class Reranker(dspy.Module):
 
     KINDS: ClassVar[tuple[Kind, ...]]
     SCORED: ClassVar[bool] = False
+    """Whether the plan gives scores that a prior can be blended with."""
+    PRIOR_IS_FREE: ClassVar[bool] = True
+    """Whether another weight of the prior asks no new questions."""
 
     def __init__(self, judge: Any, *, prior: float = 0.0, **settings: Any):
         super().__init__()
-        own, rest = split_options(settings)
         self.judge = self._fitting(judge)
+        self._configure(prior=prior, **settings)
+
+    def _configure(self, *, prior: float = 0.0, **settings: Any) -> None:
+        own, rest = split_options(settings)
         self.settings = Settings(prior=self._weight(prior), **rest, **checked(own))
+        self.card: dict[str, Any] = {}
 
     def _fitting(self, judge: Any) -> Any:
         if not isinstance(judge, Judge):
@@ -64,6 +73,14 @@ class Reranker(dspy.Module):
                 "use ScoreSort, AllPairs or TopDown"
             )
         return float(prior)
+
+    def _in_pairs_only(self, name: str, most: str) -> None:
+        """A pairwise judge cannot answer questions about more than two passages."""
+        if self.judge.kind == "pairwise":
+            raise InputError(
+                f"{name} must be {most} with a pairwise judge, which compares two passages; "
+                "for larger groups use a setwise or listwise judge"
+            )
 
     def _plan(self, n: int, top_k: int, evidence: Sequence[float]) -> Plan:
         """The algorithm over ``n`` candidates; ``evidence`` is the first stage's, z-scored."""
@@ -211,7 +228,7 @@ class Reranker(dspy.Module):
 
     def _blended(self, outcome: Outcome, evidence: Sequence[float]) -> Outcome:
         weight = self.settings["prior"]
-        if outcome.scores is None or not weight:
+        if outcome.scores is None or not weight or not self.PRIOR_IS_FREE:
             return outcome
         mixed = blend(outcome.scores, evidence, weight)
         return Outcome(order_by_score(mixed), tuple(mixed))

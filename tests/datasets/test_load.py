@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dspy_rerank.datasets import _shipped, load
+from dspy_rerank.datasets import _shipped, check, load
 from dspy_rerank.errors import DataError, InputError
 
 HIT = {"content": "passage", "qid": 3, "docid": "d1", "score": 1.5}
@@ -45,6 +45,14 @@ def test_a_shipped_set_is_found_by_name(tmp_path, monkeypatch):
     assert data.name == "ostrel"
     assert data[0].documents[0].text == "T\nX"
     assert _shipped.shipped_names() == ("ostrel",)
+
+
+def test_the_set_in_this_repository_is_complete():
+    data = load("ostrel")
+    assert {len(query.documents) for query in data} == {12}
+    assert all(query.labelled for query in data)
+    assert {"train", "validation", "test"} <= set(data.splits)
+    assert not {problem.kind for problem in check(data)} & {"leak", "contradiction", "bad label"}
 
 
 def hits(tmp_path, record, layout):

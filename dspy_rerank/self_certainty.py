@@ -1,0 +1,134 @@
+"""How sure a model was of a text, from the log-probabilities of its tokens."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .certainty import Token, mean_logprob, read_tokens
+from .errors import EvidenceError, InputError
+
+REPEAT = "Repeat the following text exactly and write nothing else.\n\n"
+
+
+def self_certainty(
+    source: Any, *, logprobs: Any = None, lm: Any = None, method: str = "mean"
+) -> float:
+    """Confidence in [0, 1] of a generated text, independent of its length.
+
+    Args:
+        source: A DSPy prediction, a response of DSPy, LiteLLM or OpenAI, a list of entries with
+            ``token`` and ``logprob``, or a text.
+        logprobs: Log-probabilities of a text, in any of these shapes.
+        lm: For a text without log-probabilities: a DSPy LM to read it back. A model that can
+            score a text does so; any other is asked to repeat it, in one call. Repeating measures
+            copying more than belief, so this is weak evidence, and happens only when asked for.
+        method: ``mean`` is ``exp(mean logprob)`` (the inverse perplexity), ``min`` the least sure
+            token's probability. From the alternatives, which providers cut to the top few, so
+            these are estimates: ``margin`` is the mean lead of the first over the second,
+            ``entropy`` one minus the mean entropy over its maximum, ``kl`` one minus ``exp``
+            of the negative mean divergence of a uniform choice from the model's (self-certainty,
+            Kang et al. 2025, arXiv:2502.18581, there over the whole vocabulary and unbounded).
+
+    Raises:
+        InputError: The method is unknown.
+        EvidenceError: There are no log-probabilities; the message names two ways out.
+    """
+    if method not in METHODS:
+        raise InputError(f"method={method!r}; expected one of {', '.join(METHODS)}")
+    tokens = read_tokens(logprobs) if logprobs is not None else tokens_of(source)
+    if not tokens and isinstance(source, str) and lm is not None:
+        tokens = _read_back(source, lm)
+    if not tokens:
+        raise EvidenceError(_nothing(source, lm))
+    return METHODS[method](tokens)
+
+
+def tokens_of(source: Any) -> tuple[Token, ...]:
+    """Token log-probabilities of a prediction, a response or a list; empty when there are none."""
+    if source is None or isinstance(source, str):
+        return ()
+    if isinstance(source, list | tuple):
+        if source and isinstance(source[0], int | float):
+            source = [{"token": "", "logprob": value} for value in source]
+        return read_tokens(source)
+    found = read_tokens(_get(source, "logprobs") or source)
+    choices = _get(source, "choices")
+    return found or (tokens_of(choices[0]) if choices else ())
+
+
+def _get(source: Any, name: str) -> Any:
+    if isinstance(source, Mapping) or hasattr(source, "toDict"):
+        return source.get(name)
+    return getattr(source, name, None)
+
+
+def _read_back(text: str, lm: Any) -> tuple[Token, ...]:
+    from .calls import offered_evidence
+
+    if "likelihood" in offered_evidence(lm):
+        outputs = lm(" ", likelihood=text, logprobs=True)
+    else:
+        outputs = lm(REPEAT + text, logprobs=True, temperature=0.0)
+    return tokens_of(outputs[0]) if isinstance(outputs[0], Mapping) else ()
+
+
+def _nothing(source: Any, lm: Any) -> str:
+    model = getattr(lm, "model", None) or _get(source, "model") or "the model"
+    return (
+        f"{model} gave no token log-probabilities. Either ask for them when generating "
+        "(dspy.LM(..., logprobs=True, top_logprobs=5), with a model that has them), or pass the "
+        "text with lm= to have a model read it back, which is weaker"
+    )
+
+
+def _mean(tokens: Sequence[Token]) -> float:
+    return min(1.0, math.exp(mean_logprob(tokens) or 0.0))
+
+
+def _least(tokens: Sequence[Token]) -> float:
+    return min(1.0, math.exp(min(token.logprob for token in tokens)))
+
+
+def _over_alternatives(measure: Callable[[list[float]], float]) -> Callable[..., float]:
+    def averaged(tokens: Sequence[Token]) -> float:
+        known = [_distribution(token) for token in tokens if len(token.top) > 1]
+        if not known:
+            raise EvidenceError(
+                "this method needs the alternatives of each token; "
+                "ask for them with top_logprobs=5, or use method='mean'"
+            )
+        return math.fsum(map(measure, known)) / len(known)
+
+    return averaged
+
+
+def _distribution(token: Token) -> list[float]:
+    """Probabilities of the alternatives given, made to sum to one, falling."""
+    masses = sorted((math.exp(logprob) for _, logprob in token.top), reverse=True)
+    total = math.fsum(masses)
+    return [mass / total for mass in masses]
+
+
+def _margin(masses: list[float]) -> float:
+    return masses[0] - masses[1]
+
+
+def _certainty(masses: list[float]) -> float:
+    entropy = -math.fsum(mass * math.log(mass) for mass in masses if mass > 0)
+    return max(0.0, 1 - entropy / math.log(len(masses)))
+
+
+def _divergence(masses: list[float]) -> float:
+    """KL(uniform || masses), squashed: it has no maximum, so ``1 - exp(-kl)``."""
+    uniform = 1 / len(masses)
+    kl = math.fsum(uniform * math.log(uniform / max(mass, 1e-12)) for mass in masses)
+    return 1 - math.exp(-kl)
+
+
+METHODS: dict[str, Callable[[Sequence[Token]], float]] = {
+    "mean": _mean,
+    "min": _least,
+    "margin": _over_alternatives(_margin),
+    "entropy": _over_alternatives(_certainty),
+    "kl": _over_alternatives(_divergence),
+}

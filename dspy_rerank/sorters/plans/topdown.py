@@ -1,0 +1,158 @@
+"""Parallel windows over a shrinking pool, ranked by one model of all judgments so far."""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from ...aggregate import WeakOrder, plackett_luce
+from ...errors import InputError
+from ...types import Group, Judgment, Outcome, Plan
+from .shape import Shape
+from .simulate import fixed_shape
+from .superiors import superiors
+
+
+def top_down(
+    n: int,
+    top_k: int,
+    *,
+    window: int = 20,
+    rounds: int = 3,
+    prior: Sequence[float] | None = None,
+    prior_sd: float = 1.0,
+) -> Plan:
+    """Judges the pool in parallel windows, keeps the strongest, and repeats in few rounds.
+
+    A round deals the pool, strongest first, into ceil(m/w) windows of at most w, like cards, so
+    that all windows are alike and former neighbours are mixed. Every candidate gets a strength
+    from *all* judgments so far (``plackett_luce``, read from both ends), and the pool shrinks to
+    the strongest: 100 -> 40 -> 20 candidates in windows of 20 is 5 + 2 + 1 = 8 questions, 160
+    reads, 3 rounds. With ``rounds=2`` it is 100 -> 20: 6 questions, 120 reads.
+
+    Where ``top_k`` exceeds the window the pool cannot shrink to one window. The rounds after the
+    first then judge blocks of neighbours instead, shifted by half a window every other round.
+
+    While every window was put in full order and none contradicts another, the judge is taken at
+    its word: the number of known ``superiors`` decides before strength. So a perfect listwise
+    judge surely gets the best ``top_down_promise(...)`` right, in order, and mostly more. With a
+    ``prior`` the strengths alone decide, and nothing is promised.
+
+    Args:
+        n: Number of candidates, at least 0.
+        top_k: How many must be in order, in 1..n.
+        window: Most candidates in a question, at least 2.
+        rounds: Rounds when the candidates exceed a window, at least 2; fewer where pools agree.
+        prior: Expected strength of each candidate (mean 0, standard deviation near 1), from a
+            retrieval score or rank.
+        prior_sd: How far judgments may move a strength from its prior, above 0.
+
+    Returns:
+        All positions: the last pool in order, then the dropped ones, latest first. Scores are
+        strengths on a log-odds scale, lowered where needed never to rise along the order; ties
+        keep the incoming order.
+    """
+    order, judged = list(range(n)), list[Judgment]()
+    strengths = [0.0] * n if prior is None else list(prior)
+    for turn, size in enumerate(top_down_pools(n, top_k, window=window, rounds=rounds)):
+        split = _blocks if turn and top_k > window else _deal
+        groups = split(order[:size], window, turn)
+        judged += yield [group for group in groups if len(group) > 1]
+        evidence = _evidence(judged, n)
+        strengths = _strengths(evidence, n, prior, prior_sd)
+        above = _superiors(evidence, n) if prior is None else [0] * n
+        ranks = [(above[p], -strengths[p], p) for p in range(n)]
+        order[:size] = sorted(order[:size], key=ranks.__getitem__)
+    return Outcome(tuple(order), _falling(order, strengths) if judged else None)
+
+
+def top_down_pools(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -> tuple[int, ...]:
+    """How many candidates each round judges: geometric steps, in whole windows."""
+    if window < 2 or rounds < 2:
+        raise InputError(f"window={window}, rounds={rounds}: both are at least 2")
+    if n < 2:
+        return ()
+    last = min(n, max(window, top_k))
+    shrink = (last / n) ** (1 / (rounds - 1))
+    wanted = (window * round(n * shrink**turn / window) for turn in range(1, rounds - 1))
+    sizes = (n, *(min(n, max(last, size)) for size in wanted), last)
+    # A pool that fits into windows as it is need not be judged twice in the same company.
+    return sizes if last > window else tuple(dict.fromkeys(sizes))
+
+
+def top_down_promise(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -> int:
+    """How many of the best a perfect listwise judge is sure to bring to the top, in order.
+
+    At most g * k of m candidates in g windows have fewer than k known superiors, so that the
+    best k survive for sure where g * k are kept. All n are right where one window holds them;
+    n=100 in windows of 20 gives 8 in 3 rounds (4 in 2 rounds).
+    """
+    if n <= window:
+        return n
+    sizes = top_down_pools(n, top_k, window=window, rounds=rounds)
+    kept = sizes[1:] if top_k <= window else (window,)
+    return min(size // _windows(pool, window) for pool, size in zip(sizes, kept, strict=False))
+
+
+def top_down_shape(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -> Shape:
+    """Cost of ``top_down``; exact, since only the members of groups depend on answers."""
+    return fixed_shape(top_down(n, top_k, window=window, rounds=rounds))
+
+
+def _windows(size: int, window: int) -> int:
+    return -(-size // window)
+
+
+def _deal(pool: Sequence[int], window: int, turn: int) -> list[Group]:
+    """Windows that are alike: rank j goes to window j mod g."""
+    count = _windows(len(pool), window)
+    return [tuple(pool[first::count]) for first in range(count)]
+
+
+def _blocks(pool: Sequence[int], window: int, turn: int) -> list[Group]:
+    """Windows of neighbours, shifted by half a window on even turns."""
+    first = window // 2 if turn % 2 == 0 else window
+    cuts = [0, *range(first, len(pool), window), len(pool)]
+    return [tuple(pool[lo:hi]) for lo, hi in pairwise(cuts)]
+
+
+def _evidence(judged: Sequence[Judgment], n: int) -> list[WeakOrder]:
+    """Judgments as weak orders over n candidates and, at n, the bar of relevance.
+
+    "None is relevant" places a whole group under the bar instead of among the average, unless
+    nobody anywhere was found better than another: then the incoming order stays.
+    """
+    found = any(len(judgment.tiers) > 1 for judgment in judged)
+    return [
+        ((n,), judgment.group) if found and judgment.status == "none" else judgment.tiers
+        for judgment in judged
+    ]
+
+
+def _superiors(evidence: Sequence[WeakOrder], n: int) -> Sequence[int]:
+    """Known superiors of each candidate; 0 each unless all windows are strict and agree.
+
+    Having no superior in a window that was not put in order is no merit.
+    """
+    strict = all(tiers and all(len(tier) == 1 for tier in tiers) for tiers in evidence)
+    return (superiors(evidence, n) if strict else None) or [0] * n
+
+
+def _strengths(
+    orders: Sequence[WeakOrder], n: int, prior: Sequence[float] | None, prior_sd: float
+) -> list[float]:
+    """Plackett-Luce strengths, the mean of reading orders from the best and from the worst.
+
+    One end alone trusts that end of an order more than a judge with even noise deserves: on 43
+    DL19 queries the mean is worth 0.2 to 0.5 points of nDCG@10.
+    """
+    means = [*([0.0] * n if prior is None else prior), 0.0]
+    down = plackett_luce(orders, n + 1, prior_mean=means, prior_sd=prior_sd)
+    upward, dual = [order[::-1] for order in orders], [-mean for mean in means]
+    up = plackett_luce(upward, n + 1, prior_mean=dual, prior_sd=prior_sd)
+    return ((down - up) / 2).round(9).tolist()[:n]
+
+
+def _falling(order: Sequence[int], strengths: Sequence[float]) -> tuple[float, ...]:
+    """Strengths cut to fall along the order, listed by position."""
+    lowest = accumulate((strengths[position] for position in order), min)
+    scores = dict(zip(order, lowest, strict=True))
+    return tuple(scores[position] for position in range(len(order)))

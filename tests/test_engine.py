@@ -1,0 +1,226 @@
+"""What lies between a plan and a judge."""
+
+import asyncio
+from collections import Counter
+
+import dspy
+import pytest
+
+import dspy_rerank as dr
+from dspy_rerank.errors import ModelError, NoModelError
+from dspy_rerank.testing import oracle_judge, scripted_lm
+
+DOCUMENTS = [f"document {i}" for i in range(12)]
+GRADES = {text: i for i, text in enumerate(DOCUMENTS)}
+
+
+def counting(kind="pairwise", log=None):
+    """An oracle that writes down every group it was asked."""
+    judge = oracle_judge(GRADES, kind)
+    inner = judge.fn
+
+    def fn(query, passages):
+        if log is not None:
+            log.append(tuple(passages))
+        return inner(query, passages)
+
+    return dr.FunctionJudge(fn, kind)
+
+
+def test_no_pair_is_asked_twice():
+    log = []
+    dr.MergeSort(counting(log=log))("q", DOCUMENTS)
+    assert max(Counter(log).values()) == 1
+
+
+def test_calls_counted_are_calls_made():
+    log = []
+    ranking = dr.MergeSort(counting(log=log))("q", DOCUMENTS).ranking
+    assert ranking.usage.calls == len(log)
+    assert ranking.usage.passages_read == 2 * len(log)
+    assert ranking.usage.cost == 0.0
+
+
+def test_concurrency_is_a_limit():
+    running, most = 0, 0
+
+    async def fn(query, passages):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return 1.0
+
+    dr.ScoreSort(dr.FunctionJudge(fn, "pointwise"), concurrency=3)("q", DOCUMENTS)
+    assert most == 3
+
+
+def test_works_inside_a_running_loop():
+    async def app():
+        return dr.MergeSort(counting())("q", DOCUMENTS).ranking.indices
+
+    assert asyncio.run(app()) == list(range(11, -1, -1))
+
+
+def test_a_sync_call_from_an_async_judge_is_an_error_not_a_deadlock():
+    async def fn(query, passages):
+        dr.MergeSort(counting())("q", DOCUMENTS)
+        return 1
+
+    ranking = dr.ScoreSort(dr.FunctionJudge(fn, "pointwise"))("q", ["a"]).ranking
+    assert "acall" in ranking.reasons[0]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7])
+def test_max_calls_is_never_exceeded_and_nothing_is_lost(limit):
+    log = []
+    ranking = dr.MergeSort(counting(log=log), max_calls=limit)("q", DOCUMENTS).ranking
+    assert len(log) == limit
+    assert sorted(ranking.indices) == list(range(12))
+    assert ranking.degraded
+    assert "max_calls" in ranking.reasons[0]
+    assert ranking.unknowns > 0
+
+
+def test_deadline_stops_waiting_for_a_slow_judge():
+    async def fn(query, passages):
+        await asyncio.sleep(60)
+
+    ranking = dr.ScoreSort(dr.FunctionJudge(fn, "pointwise"), deadline=0.05)("q", DOCUMENTS).ranking
+    assert ranking.indices == list(range(12))
+    assert "deadline" in ranking.reasons[0]
+    assert ranking.usage.seconds < 30
+
+
+def test_an_option_may_be_given_with_one_call():
+    sorter = dr.MergeSort(counting())
+    assert sorter("q", DOCUMENTS, max_calls=2).ranking.usage.calls == 2
+    assert not sorter("q", DOCUMENTS).ranking.degraded
+
+
+def test_passing_failures_are_tried_again():
+    said = iter([dspy.lm15.RateLimitError("slow down"), dspy.lm15.ServerError("oops"), "2"])
+    lm = scripted_lm(lambda prompt: next(said))
+    with dspy.context(lm=lm):
+        ranking = dr.ScoreSort(dr.PointwiseJudge())("q", ["a"]).ranking
+    assert not ranking.degraded
+    assert ranking.usage.failed_calls == 2
+    assert ranking.usage.calls == 1
+    assert len(lm.engine.prompts) == 3
+
+
+def always(error):
+    def say(prompt):
+        return error
+
+    return say
+
+
+def test_lasting_failure_gives_the_incoming_order_marked():
+    lm = scripted_lm(always(dspy.lm15.InvalidRequestError("no")))
+    with dspy.context(lm=lm):
+        ranking = dr.TopDown(dr.ListwiseJudge())("q", DOCUMENTS, top_k=4).ranking
+    assert ranking.indices == [0, 1, 2, 3]
+    assert ranking.degraded
+    assert ranking.usage.failed_calls == 1
+    assert all(item.score is None for item in ranking)
+
+
+def test_one_failure_among_many_discards_all_scores():
+    lm = scripted_lm(
+        lambda prompt: dspy.lm15.InvalidRequestError("no") if "document 5" in prompt else "3"
+    )
+    with dspy.context(lm=lm):
+        ranking = dr.ScoreSort(dr.PointwiseJudge())("q", DOCUMENTS).ranking
+    assert ranking.degraded
+    assert ranking.indices == list(range(12))
+    assert all(item.score is None for item in ranking)
+
+
+def test_on_error_raise():
+    lm = scripted_lm(always(dspy.lm15.InvalidRequestError("no")))
+    with dspy.context(lm=lm), pytest.raises(ModelError, match="no"):
+        dr.ScoreSort(dr.PointwiseJudge(), on_error="raise")("q", ["a"])
+
+
+def test_authentication_always_raises():
+    lm = scripted_lm(always(dspy.lm15.AuthError("bad key")))
+    with dspy.context(lm=lm), pytest.raises(dspy.LMAuthError):
+        dr.ScoreSort(dr.PointwiseJudge())("q", ["a", "b"])
+
+
+def test_no_model_is_one_clear_error():
+    with pytest.raises(NoModelError, match="embedded"):
+        dr.ScoreSort(dr.PointwiseJudge())("q", ["a", "b"])
+
+
+def test_nothing_to_ask_needs_no_model():
+    sorter = dr.TopDown(dr.ListwiseJudge())
+    assert len(sorter("q", []).ranking) == 0
+    assert len(sorter("q", ["a", "b"], top_k=0).ranking) == 0
+    assert sorter("q", ["only one"]).ranking.usage.calls == 0
+
+
+def test_an_unreadable_answer_is_asked_again_visibly():
+    lm = scripted_lm(["I like them all", "[2] > [1]"])
+    with dspy.context(lm=lm):
+        ranking = dr.SlidingWindow(dr.ListwiseJudge())("q", ["a", "b"]).ranking
+    first, second = lm.engine.prompts
+    assert ranking.indices == [1, 0]
+    assert ranking.unknowns == 0
+    assert ranking.usage.calls == 2
+    assert second.startswith(first)
+    assert "could not be read" in second
+
+
+def test_an_answer_that_stays_unreadable_keeps_the_order_and_is_counted():
+    lm = scripted_lm("I cannot decide.")
+    with dspy.context(lm=lm):
+        ranking = dr.SlidingWindow(dr.ListwiseJudge(), retries=2)("q", ["a", "b", "c"]).ranking
+    assert ranking.indices == [0, 1, 2]
+    assert ranking.unknowns == 1
+    assert len(lm.engine.prompts) == 3
+    assert not ranking.degraded
+
+
+def test_cache_hits_are_counted_and_free():
+    lm = scripted_lm("2", cache=True)
+    with dspy.context(lm=lm):
+        sorter = dr.ScoreSort(dr.PointwiseJudge())
+        first = sorter("q", ["a", "b"]).ranking.usage
+        second = sorter("q", ["a", "b"]).ranking.usage
+    assert (first.cached_calls, second.cached_calls) == (0, 2)
+    assert first.prompt_tokens > 0
+    assert second.prompt_tokens == 0
+    assert second.cost == 0.0
+
+
+def test_dspy_sees_every_call():
+    lm = scripted_lm("A")
+    with dspy.context(lm=lm, trace=[]):
+        ranking = dr.AllPairs(dr.PairwiseJudge())("q", ["a", "b", "c"]).ranking
+        assert len(dspy.settings.trace) == ranking.usage.calls == 6
+    assert len(lm.history) == 6
+
+
+def test_usage_is_tracked_for_the_caller_too():
+    with dspy.context(lm=scripted_lm("A")), dspy.track_usage() as tracker:
+        ranking = dr.AllPairs(dr.PairwiseJudge())("q", ["a", "b"]).ranking
+    (total,) = tracker.get_total_tokens().values()
+    assert total["prompt_tokens"] == ranking.usage.prompt_tokens
+
+
+def test_dspy_evaluate_with_threads():
+    from dspy_rerank.metrics import RankingMetric
+
+    examples = [
+        dspy.Example(query=f"q{i}", documents=DOCUMENTS, relevance=list(range(12))).with_inputs(
+            "query", "documents"
+        )
+        for i in range(6)
+    ]
+    result = dspy.Evaluate(devset=examples, metric=RankingMetric(), num_threads=3)(
+        dr.MergeSort(counting())
+    )
+    assert result.score == 100.0
