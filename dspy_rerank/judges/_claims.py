@@ -21,7 +21,7 @@ _WHY = (
 )
 
 _OPENING = (
-    r"(?:(?:so|thus|therefore|hence|overall|finally|clearly|definitely|in conclusion|in summary|i think"
+    r"(?:(?:so|thus|therefore|hence|overall|finally|clearly|in conclusion|in summary|i think"
     r"|i believe|i would say)\b,?\s*(?:that\s+)?)?"
 )
 _IS = r"(?:\s*(?:\bis\b|:|=|→|->|-)){1,2}\s*"

@@ -16,6 +16,7 @@ from .labels import letters, numbers
 _NONE = "none"
 _TIE = "tie"
 _SIDES = {"left": 0, "first": 0, "right": 1, "second": 1}
+_FULL_WIDTH = str.maketrans("［］【】（）＞，；：、", "[][]()>,;:,")
 _QUOTED = 40
 
 
@@ -27,7 +28,7 @@ def read_order(text: str, labels: Sequence[str]) -> Judgment:
     """
     blank = Judgment("listwise", tuple(range(len(labels))), "unknown", raw=text)
     places = _places(labels)
-    found = [(run, run.weight) for run in runs(text)]
+    found = [(run, run.weight) for run in runs(text.translate(_FULL_WIDTH))]
     strengths = [(len(_shown(run, places)), weight, run) for run, weight in found if weight]
     if not strengths:
         return _order_without_run(blank, places)
@@ -162,7 +163,7 @@ def _grade(claim: Claim, high: float) -> float | None:
 
 def _agreed(text: str, grammar: Grammar, meaning: Callable[[Claim], Any]) -> tuple[Any, str]:
     """What all claims of a text mean, or ``None`` and why that cannot be said."""
-    meanings = {meaning(claim) for claim in claims(text, grammar)}
+    meanings = {meaning(claim) for claim in claims(text.translate(_FULL_WIDTH), grammar)}
     if not meanings:
         return None, _no_answer(text, "no clear answer")
     if len(meanings) > 1:

@@ -5,13 +5,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_REASONING = re.compile(r"</?(?:think|thinking|thought|reasoning)(?:\s[^<>]*)?>|\[/?think\]", re.I)
+_REASONING = re.compile(
+    r"</?(?:think|thinking|thought|reasoning)(?:\s[^<>]*)?>|\[/?think\]"
+    r"|<\|channel\|>(?:analysis|commentary|final)[^<>]{0,40}<\|message\|>",
+    re.I,
+)
+_REASONING_END = re.compile(r"[<\[]/|<\|channel\|>final", re.I)
+_SPECIAL = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>", re.I)
 _LINE_HEADER = re.compile(r"^[ \t]*\[\[\s*##\s*(\w+)\s*##\s*\]\]", re.M)
 _HEADER = re.compile(r"\[\[\s*##\s*(\w+)\s*##\s*\]\]")
 _LANGUAGES = "jsonc?|json5|text|txt|plaintext|plain|xml|yaml|markdown|md|python"
 _FENCE = re.compile(rf"(?:`{{3,}}|~{{3,}})(?:[ \t]*(?:{_LANGUAGES})\b)?", re.I)
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
-_FULL_WIDTH = str.maketrans("［］【】（）＞，；：、", "[][]()>,;:,")
 _DECODER = json.JSONDecoder()
 _PATIENCE = 32
 """Broken JSON objects after which no more are tried, so that reading stays linear."""
@@ -20,9 +25,10 @@ _PATIENCE = 32
 def unwrap(text: str, field: str) -> str | None:
     """The text of one output field, out of any mix of usual wrappers.
 
-    Peeled are reasoning blocks, DSPy's ``[[ ## field ## ]]`` headers, ``<field>`` tags, code
-    fences, JSON objects with the field as a key and a heading ``Field:`` on its own line. The
-    last mention of the field counts. ``answer`` is understood as a name of any field.
+    Peeled are reasoning blocks, special tokens, DSPy's ``[[ ## field ## ]]`` headers, ``<field>``
+    tags, code fences, JSON objects with the field as a key, ``\\boxed{}`` and a heading ``Field:``
+    at the start of a line. The last mention of the field counts, but two headings are left for
+    the reader to compare. ``answer`` is understood as a name of any field.
 
     Returns:
         The bare answer, stripped, which may be empty; ``None`` when there can be no answer:
@@ -32,11 +38,11 @@ def unwrap(text: str, field: str) -> str | None:
     if spoken is None:
         return None
     names = (field.lower(), "answer")
-    bare = _FENCE.sub("", _tagged(_headed(spoken, names), names))
+    bare = _FENCE.sub("", _tagged(_headed(_SPECIAL.sub("", spoken), names), names))
     value = _keyed(bare, names)
     if value is None:
         return None
-    return _titled(_BOXED.sub(r"\1", value), field).translate(_FULL_WIDTH).strip()
+    return _titled(_BOXED.sub(r"\1", value), field).strip()
 
 
 def _after_reasoning(text: str) -> str | None:
@@ -44,7 +50,7 @@ def _after_reasoning(text: str) -> str | None:
     kept: list[str] = []
     end, inside = 0, False
     for tag in _REASONING.finditer(text):
-        closing = tag[0][1] == "/"
+        closing = _REASONING_END.match(tag[0]) is not None
         if closing and not inside:
             kept.clear()
         elif not closing and not inside:

@@ -41,14 +41,16 @@ class Reranker(dspy.Module):
     PRIOR_IS_FREE: ClassVar[bool] = True
     """Whether another weight of the prior asks no new questions."""
 
-    def __init__(self, judge: Any, *, prior: float = 0.0, **settings: Any):
+    def __init__(self, judge: Any, *, prior: float = 0.0, **options: Any):
         super().__init__()
         self.judge = self._fitting(judge)
-        self._configure(prior=prior, **settings)
+        self._configure({}, prior=prior, **options)
 
-    def _configure(self, *, prior: float = 0.0, **settings: Any) -> None:
-        own, rest = split_options(settings)
-        self.settings = Settings(prior=self._weight(prior), **rest, **checked(own))
+    def _configure(
+        self, own: Mapping[str, Any], *, prior: float = 0.0, **options: Any
+    ) -> None:
+        """Store the settings; ``own`` are those of the one algorithm."""
+        self.settings = Settings(prior=self._weight(prior), **own, **checked(options))
         self.card: dict[str, Any] = {}
 
     def _fitting(self, judge: Any) -> Any:

@@ -87,7 +87,8 @@ class HeapSort(Reranker):
     def __init__(self, judge: Any, *, children: int | None = None, **options: Any):
         if children is not None:
             at_least("children", children, 1)
-        super().__init__(judge, children=children, **options)
+        super().__init__(judge)
+        self._configure({"children": children}, **options)
         if self._children > 1:
             self._in_pairs_only("children", "1")
 
@@ -122,7 +123,8 @@ class SlidingWindow(Reranker):
         at_least("step", step, 1)
         if step > window:
             raise InputError(f"step={step} leaves out documents; expected at most window={window}")
-        super().__init__(judge, window=window, step=step, **options)
+        super().__init__(judge)
+        self._configure({"window": window, "step": step}, **options)
 
     @property
     def _sizes(self) -> dict[str, int]:
@@ -167,7 +169,8 @@ class TopDown(Reranker):
     def __init__(self, judge: Any, *, window: int = 20, rounds: int = 3, **options: Any):
         at_least("window", window, 2)
         at_least("rounds", rounds, 2)
-        super().__init__(judge, window=window, rounds=rounds, **options)
+        super().__init__(judge)
+        self._configure({"window": window, "rounds": rounds}, **options)
 
     @property
     def _sizes(self) -> dict[str, int]:
@@ -198,7 +201,8 @@ class Survivor(Reranker):
 
     def __init__(self, judge: Any, *, window: int = 8, **options: Any):
         at_least("window", window, 1)
-        super().__init__(judge, window=window, **options)
+        super().__init__(judge)
+        self._configure({"window": window}, **options)
         if window > 1:
             self._in_pairs_only("window", "1")
 
@@ -231,7 +235,7 @@ class Consensus(Reranker):
             raise InputError(f"reranker is {type(reranker).__name__}; expected a sorting module")
         dspy.Module.__init__(self)
         self.reranker = reranker
-        self._configure(passes=passes, **options)
+        self._configure({"passes": passes}, **options)
 
     @property
     def judge(self) -> Any:

@@ -1,7 +1,5 @@
 """Examples become a data set, and a data set survives the way there and back."""
 
-from types import SimpleNamespace
-
 import dspy
 import pytest
 
@@ -17,30 +15,24 @@ def test_there_and_back():
     assert from_examples(data.to_examples()) == data
 
 
-def test_a_plain_example():
-    example = dspy.Example(query="q", documents=["a", {"text": "b", "id": 3}], relevance=[1, 0.5])
-    (query,) = from_examples([example])
-    assert query.id == "1"
-    assert query.documents == (Document("a"), Document("b", id="3"))
+@pytest.mark.parametrize("kind", [dict, dspy.Example])
+def test_a_plain_example(kind):
+    documents = ["a", {"text": "b", "id": "3"}]
+    (query,) = from_examples([kind(query="q", documents=documents, relevance=[1, 0.5])])
+    assert [(d.text, d.id) for d in query.documents] == [("a", None), ("b", "3")]
     assert query.relevance == (1, 0.5)
     assert query.inputs == {}
 
 
-def test_any_object_without_labels():
-    (query,) = from_examples([SimpleNamespace(query="q", documents=["a"])])
-    assert query.relevance == (None,)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"query": "q", "documents": "abc"}, "expected a list as 'documents'"),
-        ({"query": "q"}, "expected a list as 'documents', got only query"),
-        ({"documents": ["a"]}, "expected a text as 'query'"),
-        ({"query": "q", "documents": ["a"], "relevance": []}, "a grade for each of 1 documents"),
-        ({"query": "q", "documents": [1]}, "expected a text or an object"),
-    ],
-)
-def test_what_cannot_be_read(fields, message):
-    with pytest.raises(DataError, match=message):
+@pytest.mark.parametrize("name", ["query", "documents"])
+def test_a_missing_field_is_named(name):
+    fields = {"query": "q", "documents": ["a"], "relevance": [1]}
+    del fields[name]
+    with pytest.raises(DataError, match=name):
         from_examples([dspy.Example(**fields)])
+
+
+def test_every_document_has_a_grade():
+    example = dspy.Example(query="q", documents=["a"], relevance=[])
+    with pytest.raises(DataError, match="a grade for each of 1 documents"):
+        from_examples([example])

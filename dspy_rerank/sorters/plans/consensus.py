@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from ...aggregate import Vector, WeakOrder, descending, rrf
 from ...types import Outcome, Plan
-from .lockstep import lockstep
-from .shape import Shape, largest, total
+from .lockstep import Steps, lockstep
+from .shape import NOTHING, Shape, between, bounds, largest, total
 
 Fuse = Callable[[Sequence[WeakOrder], int], Vector]
 """Orders over n positions to one score a position: ``rrf``, ``plackett_luce`` or your own."""
@@ -23,10 +23,13 @@ def consensus(plans: Sequence[Plan], n: int, *, fuse: Fuse = rrf) -> Plan:
         fuse: How orders become scores; reciprocal rank fusion when left out.
 
     Returns:
-        All positions by falling fused score, ties in incoming order, with these scores.
+        All positions by falling fused score, ties in incoming order, with these scores. Plans
+        that learned nothing are left out; without any other the incoming order stays.
     """
-    outcomes = yield from lockstep(plans)
-    orders = [[(position,) for position in outcome.order] for outcome in outcomes]
+    outcomes = yield from lockstep([_heard(plan) for plan in plans])
+    orders = [[(p,) for p in outcome.order] for outcome in outcomes if outcome is not None]
+    if not orders:
+        return Outcome(tuple(range(n)))
     scores = fuse(orders, n)
     return Outcome(descending(scores), tuple(scores.tolist()))
 
@@ -52,9 +55,31 @@ def relabelled(plan: Plan, permutation: Sequence[int]) -> Plan:
 
 
 def consensus_shape(shapes: Sequence[Shape]) -> Shape:
-    """Cost of ``consensus``: questions and reads of all plans, rounds of the deepest."""
-    questions, rounds, reads = zip(*shapes, strict=True) if shapes else ((), (), ())
-    return Shape(total(questions), largest(rounds), total(reads))
+    """Cost of ``consensus``: at most that of all plans, in the rounds of the deepest.
+
+    At least, one plan asks and every other asks the same questions, which are not asked again.
+    """
+    if len(shapes) < 2:
+        return shapes[0] if shapes else NOTHING
+    questions, rounds, reads = zip(*shapes, strict=True)
+    return Shape(
+        between(min(bounds(c).lo for c in questions), bounds(total(questions)).hi),
+        between(min(1, *(bounds(c).lo for c in rounds)), bounds(largest(rounds)).hi),
+        between(min(bounds(c).lo for c in reads), bounds(total(reads)).hi),
+    )
+
+
+def _heard(plan: Plan) -> Steps[Outcome | None]:
+    """The plan's outcome, or ``None`` when no judgment told any candidates apart."""
+    told = False
+    try:
+        groups = next(plan)
+        while True:
+            judgments = yield groups
+            told = told or any(len(j.tiers) > 1 or j.score is not None for j in judgments)
+            groups = plan.send(judgments)
+    except StopIteration as stop:
+        return stop.value if told else None
 
 
 def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:

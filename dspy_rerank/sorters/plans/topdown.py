@@ -142,7 +142,7 @@ def _strengths(
     """Plackett-Luce strengths, the mean of reading orders from the best and from the worst.
 
     One end alone trusts that end of an order more than a judge with even noise deserves: on 43
-    DL19 queries the mean is worth 0.2 to 0.5 points of nDCG@10.
+    DL19 queries the mean is worth 0.2 to 0.3 points of nDCG@10.
     """
     means = [*([0.0] * n if prior is None else prior), 0.0]
     down = plackett_luce(orders, n + 1, prior_mean=means, prior_sd=prior_sd)
