@@ -65,7 +65,9 @@ class CompactAdapter(dspy.ChatAdapter):
         found = unwrap(completion, answer)
         if found is None or not found.strip():
             raise AdapterParseError(
-                adapter_name=type(self).__name__, signature=signature, lm_response=completion
+                adapter_name=type(self).__name__,
+                signature=signature,  # pyright: ignore[reportArgumentType]
+                lm_response=completion,
             )
         before = completion.rpartition(f"{heading(answer)}:")[0].strip() if others else ""
         reasoning = before.removeprefix(f"{heading(others[0])}:").strip() if others else ""
@@ -90,8 +92,14 @@ def block(name: str, value: Any) -> str:
 def answer_description(signature: type[dspy.Signature]) -> str:
     """The description of the answer field, or its name where it has none."""
     name, field = list(signature.output_fields.items())[-1]
-    described = (field.json_schema_extra or {}).get("desc") or ""
+    described = description(field)
     return heading(name) if described.startswith("${") or not described else described
+
+
+def description(field: Any) -> str:
+    """What a signature's field says about itself; empty when nothing."""
+    extra = field.json_schema_extra
+    return str(extra.get("desc") or "") if isinstance(extra, dict) else ""
 
 
 def _closed_choice(signature: type[dspy.Signature]) -> list[str]:

@@ -100,6 +100,14 @@ def retry_after(error: BaseException) -> float | None:
     return float(hint) if isinstance(hint, int | float) and 0 <= hint < 3600 else None
 
 
+def scoring(text: str) -> dict[str, Any]:
+    """Configuration of a call that scores a given text instead of generating one.
+
+    The engines that offer ``likelihood`` find it in the request's metadata.
+    """
+    return {"metadata": {"likelihood": text}, "logprobs": True}
+
+
 async def call(
     predict: dspy.Predict,
     inputs: Mapping[str, Any],
@@ -188,5 +196,7 @@ def _was_counted(entry: Mapping[str, Any]) -> bool:
     if usage is None and isinstance(response, Mapping):
         usage = response.get("usage")
     names = ("total_tokens", "input_tokens", "prompt_tokens")
-    values = [usage.get(n) if isinstance(usage, Mapping) else getattr(usage, n, None) for n in names]
+    values = [
+        usage.get(n) if isinstance(usage, Mapping) else getattr(usage, n, None) for n in names
+    ]
     return any(isinstance(value, int) and value > 0 for value in values)

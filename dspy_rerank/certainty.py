@@ -52,7 +52,9 @@ def _token(entry: Any) -> Token | None:
         return None
     top = _get(entry, "top_logprobs") or _get(entry, "top") or ()
     pairs = ((_get(t, "token"), _number(_get(t, "logprob"))) for t in top)
-    return Token(text, logprob, tuple((t, p) for t, p in pairs if isinstance(t, str) and p is not None))
+    return Token(
+        text, logprob, tuple((t, p) for t, p in pairs if isinstance(t, str) and p is not None)
+    )
 
 
 def mean_logprob(tokens: Sequence[Token]) -> float | None:
@@ -84,9 +86,7 @@ def label_probabilities(
     return None
 
 
-def _masses(
-    token: Token, spelling: Mapping[str, str], labels: Iterable[str]
-) -> dict[str, float]:
+def _masses(token: Token, spelling: Mapping[str, str], labels: Iterable[str]) -> dict[str, float]:
     mass = dict.fromkeys(labels, 0.0)
     candidates = dict(token.top)
     candidates.setdefault(token.token, token.logprob)

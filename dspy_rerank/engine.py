@@ -26,7 +26,7 @@ shared_limit: ContextVar[asyncio.Semaphore | None] = ContextVar("shared_limit", 
 """Set around many rankings to let them share one limit on questions in flight."""
 
 
-class AskFailed(RerankError):
+class AskError(RerankError):
     """A question could not be answered; ``cause`` is the model's last error."""
 
     def __init__(self, cause: BaseException, usage: Usage | None = None):
@@ -74,13 +74,13 @@ class Engine:
         """Drive a plan to its end.
 
         Raises:
-            AskFailed: A question kept failing; nothing of the ranking is used then.
+            AskError: A question kept failing; nothing of the ranking is used then.
         """
         judgments: list[Judgment] = []
         try:
             outcome = await self._drive(plan, judgments)
-        except AskFailed as error:
-            raise AskFailed(error.cause, self._meter.total()) from error.cause
+        except AskError as error:
+            raise AskError(error.cause, self._meter.total()) from error.cause
         return Result(outcome, tuple(judgments), self._meter.total(), self._stopped)
 
     async def _drive(self, plan: Plan, judgments: list[Judgment]) -> Outcome:
@@ -141,7 +141,7 @@ class Engine:
         for attempt in range(self.options.error_retries + 1):
             try:
                 return await self._attempt(question)
-            except _DeadlineReached:
+            except _DeadlineError:
                 return self._stop(question, f"deadline={self.options.deadline}s was reached")
             except Exception as error:
                 kind = self.judge.failure(error)
@@ -149,7 +149,7 @@ class Engine:
                     raise
                 self._meter.add(Usage(failed_calls=1))
                 if kind == "lasting" or attempt == self.options.error_retries:
-                    raise AskFailed(error) from error
+                    raise AskError(error) from error
                 await self._wait(attempt, getattr(error, "retry_after", None))
         raise AssertionError("the last attempt returns or raises")
 
@@ -158,7 +158,7 @@ class Engine:
             reason = self._meter.start_call()
             if reason:
                 return self._stop(question, reason)
-            async with _until(self._meter.seconds_left()):
+            async with _Until(self._meter.seconds_left()):
                 answer = await self.judge.ask(question)
         self._meter.add(answer.usage)
         return answer.judgment
@@ -176,11 +176,11 @@ class Engine:
         return Judgment(self.judge.kind, places, "unknown", reason=reason, asks=0)
 
 
-class _DeadlineReached(TimeoutError):
+class _DeadlineError(TimeoutError):
     """The ranking's own deadline, as opposed to a time-out of the judge's."""
 
 
-class _until:
+class _Until:
     """``asyncio.timeout`` that tells the ranking's deadline from other time-outs."""
 
     def __init__(self, seconds: float | None):
@@ -194,7 +194,7 @@ class _until:
             await self._timeout.__aexit__(*error)
         except TimeoutError as late:
             if self._timeout.expired():
-                raise _DeadlineReached from late
+                raise _DeadlineError from late
             raise
 
 

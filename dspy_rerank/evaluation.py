@@ -78,9 +78,7 @@ class Evaluation:
 
     def gain(self, metric: str, row: str, over: str = INCOMING) -> Interval:
         """Paired difference between two rows; a gain inside the interval is not a gain."""
-        return paired_interval(
-            self[row].values[metric], self[over].values[metric], seed=self.seed
-        )
+        return paired_interval(self[row].values[metric], self[over].values[metric], seed=self.seed)
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as JSON values, per query too."""
@@ -107,7 +105,9 @@ class Evaluation:
         }
 
     def __str__(self) -> str:
-        head = f"{self.dataset}: {self.queries} queries; gain over {self.rows[0].name}, 95% interval"
+        head = (
+            f"{self.dataset}: {self.queries} queries; gain over {self.rows[0].name}, 95% interval"
+        )
         return "\n".join([head, *table(self.cells())])
 
     def cells(self) -> list[list[str]]:

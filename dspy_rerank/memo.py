@@ -26,9 +26,7 @@ def remembering(store: dict[str, Memo] | None = None) -> Iterator[dict[str, Memo
         _store.reset(token)
 
 
-def memo_for(
-    judge: Judge, query: str, passages: Sequence[str], inputs: Mapping[str, Any]
-) -> Memo:
+def memo_for(judge: Judge, query: str, passages: Sequence[str], inputs: Mapping[str, Any]) -> Memo:
     """The memo of one list of passages: the context's, or a fresh one for this ranking alone."""
     store = _store.get()
     if store is None:

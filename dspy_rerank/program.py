@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import dspy
 
+from .adapters import description
 from .errors import ProgramError
 from .judges import ListwiseJudge, PairwiseJudge, PointwiseJudge, SetwiseJudge
 from .judges.base import SignatureJudge
@@ -49,9 +50,7 @@ def save(reranker: Reranker, path: str | Path) -> Path:
     return target
 
 
-def load(
-    path: str | Path, lm: Any = None, *, classes: Iterable[type] = ()
-) -> Reranker:
+def load(path: str | Path, lm: Any = None, *, classes: Iterable[type] = ()) -> Reranker:
     """Read a reranker from a JSON file.
 
     Args:
@@ -104,7 +103,7 @@ def to_dict(reranker: Reranker) -> dict[str, Any]:
 def from_dict(content: Any, *, classes: Iterable[type] = ()) -> Reranker:
     """Build the reranker that :func:`to_dict` described."""
     if not isinstance(content, Mapping) or content.get("format") != FORMAT:
-        raise ProgramError(f"not a saved reranker: expected \"format\": \"{FORMAT}\" at the top")
+        raise ProgramError(f'not a saved reranker: expected "format": "{FORMAT}" at the top')
     if not isinstance(content.get("version"), int) or content["version"] > VERSION:
         raise ProgramError(
             f"format version {content.get('version')!r} is not known to this version of "
@@ -158,7 +157,7 @@ def _structure(module: Any) -> dict[str, Any]:
         "children": children,
     }
     if isinstance(module, SignatureJudge):
-        described["signature"] = _signature(module.predict.signature)
+        described["signature"] = _signature(module.signature)
         described["adapter"] = _adapter(module.adapter)
     return described
 
@@ -178,7 +177,7 @@ def _signature(signature: type[dspy.Signature]) -> dict[str, Any]:
             "name": name,
             "part": "input" if name in signature.input_fields else "output",
             "type": _type_name(name, field.annotation),
-            "desc": (field.json_schema_extra or {}).get("desc"),
+            "desc": description(field),
         }
         for name, field in signature.fields.items()
     ]
@@ -234,7 +233,10 @@ def _build(structure: Mapping[str, Any], known: Mapping[str, type]) -> Any:
 def _build_signature(described: Mapping[str, Any]) -> type[dspy.Signature]:
     makers = {"input": dspy.InputField, "output": dspy.OutputField}
     fields = {
-        f["name"]: (_type(f["type"]), makers[f["part"]](**({"desc": f["desc"]} if f["desc"] else {})))
+        f["name"]: (
+            _type(f["type"]),
+            makers[f["part"]](**({"desc": f["desc"]} if f["desc"] else {})),
+        )
         for f in described["fields"]
     }
     return dspy.make_signature(fields, described["instructions"], described["name"])

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any, overload
 
 from .types import Document, Judgment, Usage
@@ -122,10 +123,7 @@ class Ranking(Sequence[Ranked]):
         none at all) are replaced by ``n - rank + 1``.
         """
         given = [item.score for item in self.items]
-        falling = all(
-            a is not None and b is not None and a > b
-            for a, b in zip(given, given[1:], strict=False)
-        )
+        falling = all(a is not None and b is not None and a > b for a, b in pairwise(given))
         usable = falling and None not in given
         lines = [
             f"{qid} Q0 {item.id if item.id is not None else item.index} {item.rank} "

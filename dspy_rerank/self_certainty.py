@@ -63,10 +63,10 @@ def _get(source: Any, name: str) -> Any:
 
 
 def _read_back(text: str, lm: Any) -> tuple[Token, ...]:
-    from .calls import offered_evidence
+    from .calls import offered_evidence, scoring
 
     if "likelihood" in offered_evidence(lm):
-        outputs = lm(" ", likelihood=text, logprobs=True)
+        outputs = lm("Text:", **scoring(text))
     else:
         outputs = lm(REPEAT + text, logprobs=True, temperature=0.0)
     return tokens_of(outputs[0]) if isinstance(outputs[0], Mapping) else ()

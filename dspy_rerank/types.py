@@ -117,7 +117,7 @@ class Outcome(NamedTuple):
 
 
 Plan = Generator[Round, Sequence[Judgment], Outcome]
-"""A sorting algorithm: yields rounds of groups, receives one judgment a group, returns an outcome."""
+"""A sorting algorithm: yields rounds, receives one judgment a group, returns an outcome."""
 
 
 class Span(NamedTuple):

@@ -24,7 +24,9 @@ def test_documents_of_every_form_come_back_as_given():
 
 
 def test_a_mapping_keeps_id_score_and_the_rest():
-    ranking = dr.MergeSort(first_wins())("q", [{"id": 7, "text": "t", "score": "2.5", "lang": "en"}])
+    ranking = dr.MergeSort(first_wins())(
+        "q", [{"id": 7, "text": "t", "score": "2.5", "lang": "en"}]
+    )
     document = ranking.ranking[0].document
     assert (document.id, document.score, document.metadata) == ("7", 2.5, {"lang": "en"})
 

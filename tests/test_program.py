@@ -77,9 +77,7 @@ def test_another_process_asks_with_byte_identical_prompts(tmp_path):
 
 def test_no_secret_is_written(tmp_path):
     program = dr.MergeSort(dr.PairwiseJudge())
-    program.set_lm(
-        dspy.LM("openai/x", api_key="sk-canary", headers={"x-api-key": "canary-header"})
-    )
+    program.set_lm(dspy.LM("openai/x", api_key="sk-canary", headers={"x-api-key": "canary-header"}))
     text = dr.save(program, tmp_path / "p.json").read_text()
     assert "canary" not in text
     assert dr.load(tmp_path / "p.json").judge.predict.lm is None
@@ -130,7 +128,9 @@ def test_a_file_that_does_not_fit_is_refused_with_a_reason(tmp_path, change, say
         dr.load(saved(tmp_path, change))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00", '{"format": "dspy_rerank.program"}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "\x00", '{"format": "dspy_rerank.program"}']
+)
 def test_any_other_file_is_refused(tmp_path, text):
     path = tmp_path / "p.json"
     path.write_text(text)

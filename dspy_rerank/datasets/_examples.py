@@ -8,7 +8,7 @@ from dspy_rerank.datasets._query import Query
 from dspy_rerank.documents import as_documents
 from dspy_rerank.errors import DataError
 
-OWN = frozenset({"query", "documents", "relevance", "ideal", "query_id", "split"})
+OWN = frozenset({"query", "documents", "relevance"})
 
 
 def from_examples(examples: Iterable[Any], *, name: str = "examples") -> Dataset:
@@ -16,7 +16,8 @@ def from_examples(examples: Iterable[Any], *, name: str = "examples") -> Dataset
 
     Args:
         examples: `dspy.Example` objects or mappings; ``relevance`` has a grade a document.
-            Further fields are further inputs of the judge.
+            Further fields that ``with_inputs`` names are further inputs of the judge; others are
+            labels and never reach it.
         name: For people.
 
     Raises:
@@ -24,10 +25,11 @@ def from_examples(examples: Iterable[Any], *, name: str = "examples") -> Dataset
     """
     if not isinstance(examples, Iterable) or isinstance(examples, str | bytes):
         raise DataError(f"expected labelled examples, got {type(examples).__name__}")
-    return Dataset(name, tuple(_query(place, dict(e)) for place, e in enumerate(examples)))
+    return Dataset(name, tuple(_query(place, e) for place, e in enumerate(examples, 1)))
 
 
-def _query(place: int, example: dict[str, Any]) -> Query:
+def _query(place: int, given: Any) -> Query:
+    example = dict(given)
     missing = [field for field in ("query", "documents", "relevance") if field not in example]
     if missing:
         raise DataError(
@@ -38,7 +40,15 @@ def _query(place: int, example: dict[str, Any]) -> Query:
         text=str(example["query"]),
         documents=as_documents(example["documents"]),
         relevance=tuple(example["relevance"]),
-        inputs={name: value for name, value in example.items() if name not in OWN},
+        inputs=_inputs(given),
         ideal=tuple(example.get("ideal") or ()),
         split=str(example.get("split") or ""),
     )
+
+
+def _inputs(example: Any) -> dict[str, Any]:
+    try:
+        named = dict(example.inputs())
+    except (AttributeError, ValueError):  # a mapping, or an example without with_inputs
+        return {}
+    return {name: value for name, value in named.items() if name not in OWN}

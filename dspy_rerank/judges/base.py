@@ -4,7 +4,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import dspy
 
@@ -73,6 +73,11 @@ class SignatureJudge(dspy.Module):
         return self.DEFAULT
 
     @property
+    def signature(self) -> type[dspy.Signature]:
+        """What is asked, with its present instructions."""
+        return cast("type[dspy.Signature]", self.predict.signature)
+
+    @property
     def kind(self) -> Kind:
         """Which kind of judgment comes out."""
         return self.KIND
@@ -80,7 +85,7 @@ class SignatureJudge(dspy.Module):
     @property
     def roles(self) -> Roles:
         """Which field of the signature plays which part."""
-        return roles_of(self.predict.signature, pair=self.KIND == "pairwise")
+        return roles_of(self.signature, pair=self.KIND == "pairwise")
 
     @property
     def extra_inputs(self) -> tuple[str, ...]:
@@ -111,7 +116,7 @@ class SignatureJudge(dspy.Module):
             self._inputs(question),
             adapter=self.adapter or self._adapter(),
             config=self._config(question),
-            signature=reminding(self.predict.signature) if question.complaint else None,
+            signature=reminding(self.signature) if question.complaint else None,
         )
         judgment = self._judge(reply, question)
         usage = replace(reply.usage, passages_read=len(question.passages))
@@ -122,9 +127,7 @@ class SignatureJudge(dspy.Module):
 
     def _inputs(self, question: Question) -> dict[str, Any]:
         shown = self._shown(tuple(clean(text) for text in question.passages))
-        fields = self.roles.fill(
-            self.predict.signature, clean(question.query), shown, question.inputs
-        )
+        fields = self.roles.fill(self.signature, clean(question.query), shown, question.inputs)
         return {**fields, REMINDER: question.complaint} if question.complaint else fields
 
     def _shown(self, passages: Sequence[str]) -> tuple[str, ...]:
@@ -192,17 +195,16 @@ class SignatureJudge(dspy.Module):
             judgments.append(answer.judgment.at(shown))
         return dspy.Prediction(judgment=judge.combine(group, judgments))
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.predict.signature.__name__})"
+    def __repr__(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return f"{type(self).__name__}({self.signature.__name__})"
 
 
 def own_signature(
     signature: type[dspy.Signature] | str, instructions: str | None
 ) -> type[dspy.Signature]:
     """A class of the judge's own: DSPy optimizers may edit a shared signature in place."""
-    if isinstance(signature, str):
-        signature = dspy.Signature(signature)
-    return signature.with_instructions(instructions or signature.instructions)
+    made: Any = dspy.make_signature(signature) if isinstance(signature, str) else signature
+    return made.with_instructions(instructions or made.instructions)
 
 
 def with_reasoning(signature: type[dspy.Signature]) -> type[dspy.Signature]:

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -174,15 +174,16 @@ def _choice(result: Any, places: Group) -> Judgment:
 
 
 def _order(result: Any, places: Group) -> Judgment:
-    values = None if isinstance(result, str) else list(result) if result is not None else None
-    if values is None or not all(map(_integer, values)):
+    usable = isinstance(result, Iterable) and not isinstance(result, str | Mapping)
+    values = list(result) if usable else []
+    if not usable or not all(map(_integer, values)):
         raise _wrong("listwise", result, "all places, best first")
     if not values and places:
         return Judgment("listwise", places, "none")
     seen = [int(v) for v in dict.fromkeys(values) if int(v) in places]
     if not seen:
         raise _wrong("listwise", result, f"places from 0 to {places[-1]}")
-    whole = tuple([*seen, *(p for p in places if p not in seen)])
+    whole = (*seen, *(p for p in places if p not in seen))
     status: Status = "ok" if whole == tuple(values) else "repaired"
     return Judgment("listwise", places, status, order=whole)
 

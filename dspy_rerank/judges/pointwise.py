@@ -8,6 +8,7 @@ import dspy
 
 from .. import calls
 from ..adapters import CONTINUING
+from ..calls import scoring
 from ..certainty import label_probabilities, mean_logprob
 from ..errors import InputError
 from ..types import Judgment
@@ -64,8 +65,8 @@ class PointwiseJudge(SignatureJudge):
     @property
     def roles(self) -> Roles:
         """Which field of the signature plays which part."""
-        scored = list(self.predict.signature.output_fields)[-1] if self._by_likelihood else ""
-        return roles_of(self.predict.signature, scored=scored)
+        scored = list(self.signature.output_fields)[-1] if self._by_likelihood else ""
+        return roles_of(self.signature, scored=scored)
 
     @property
     def _by_likelihood(self) -> bool:
@@ -89,7 +90,7 @@ class PointwiseJudge(SignatureJudge):
     def _config(self, question: Question) -> dict[str, Any]:
         config = super()._config(question)
         if self._by_likelihood:
-            return {**config, "likelihood": clean(question.query), "logprobs": True}
+            return {**config, **scoring(clean(question.query))}
         if self.settings["evidence"] == "logprobs":
             return {**config, "logprobs": True, "top_logprobs": 20}
         return config
@@ -103,7 +104,7 @@ class PointwiseJudge(SignatureJudge):
         return judgment
 
     def _read(self, text: str, shown: int) -> Judgment:
-        field = self.predict.signature.output_fields[self.roles.answer]
+        field = self.signature.output_fields[self.roles.answer]
         if field.annotation is bool:
             return read_yes_no(text)
         low, high = self.settings["scale"]
@@ -113,7 +114,7 @@ class PointwiseJudge(SignatureJudge):
         return clean(query) if self._by_likelihood else f"{gold.score or 0.0:g}"
 
     def _expected(self, judgment: Judgment, reply: calls.Reply) -> Judgment:
-        """The expectation over the levels, where the answer is a level and has log-probabilities."""
+        """The expectation over the levels, where the answer is one and has log-probabilities."""
         low, high = self.settings["scale"]
         levels = {str(level): () for level in range(round(low), round(high) + 1)}
         answer = f"{judgment.score:g}"

@@ -23,10 +23,10 @@ _PATIENCE = 32
 
 
 def unwrap(text: str, field: str) -> str | None:
-    """The text of one output field, out of any mix of usual wrappers.
+    r"""The text of one output field, out of any mix of usual wrappers.
 
     Peeled are reasoning blocks, special tokens, DSPy's ``[[ ## field ## ]]`` headers, ``<field>``
-    tags, code fences, JSON objects with the field as a key, ``\\boxed{}`` and a heading ``Field:``
+    tags, code fences, JSON objects with the field as a key, ``\boxed{}`` and a heading ``Field:``
     at the start of a line. The last mention of the field counts, but two headings are left for
     the reader to compare. ``answer`` is understood as a name of any field.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import dspy
 
+from dspy_rerank.models._chat import likelihood_config
 from dspy_rerank.models.local import (
     PREFIX,
     AsyncLocalEngine,
@@ -14,7 +15,16 @@ from dspy_rerank.models.local import (
     serve,
 )
 
-__all__ = ["AsyncLocalEngine", "Endpoint", "LocalEngine", "available", "get", "local", "serve"]
+__all__ = [
+    "AsyncLocalEngine",
+    "Endpoint",
+    "LocalEngine",
+    "available",
+    "get",
+    "likelihood_config",
+    "local",
+    "serve",
+]
 
 
 def get(name: str, **kwargs: Any) -> dspy.LM:

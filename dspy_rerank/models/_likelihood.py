@@ -13,7 +13,8 @@ from dspy import lm15
 
 from dspy_rerank.models._llama import Body, Llama, Token
 
-_WHOLE_VOCABULARY = 1 << 20
+_TOPS = (200, 1 << 20)
+"""How far to look for a token that cannot be forced: first nearby, then everywhere."""
 
 
 def likelihood(llama: Llama, prompt: str, continuation: str, top: int = 0) -> Body:
@@ -65,7 +66,8 @@ def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     a run of its own.
     """
     for whole, group in groupby(tokens, lambda token: token.whole):
-        yield from [list(group)] if whole else ([token] for token in group)
+        run = list(group)
+        yield from [run] if whole else ([token] for token in run)
 
 
 def _score(llama: Llama, read: Sequence[int], run: Sequence[Token], top: int) -> Body:
@@ -74,17 +76,24 @@ def _score(llama: Llama, read: Sequence[int], run: Sequence[Token], top: int) ->
         return _look_up(llama, read, run[0])
     body = llama.complete(_forcing(read, [token.id for token in run], max(top, 1)))
     for entry, token in zip(_entries(body), run, strict=True):
-        entry |= {"token": token.text, "bytes": list(token.bytes)}
+        entry |= _named(token, entry["top_logprobs"][:top])
     return body
 
 
 def _look_up(llama: Llama, read: Sequence[int], token: Token) -> Body:
-    """The score of one token, taken out of the whole distribution: slow but exact."""
+    """The score of one token, found among the alternatives to another: slow but exact."""
     other = llama.tokenize("a")[0].id
-    body = llama.complete(_forcing(read, [other], _WHOLE_VOCABULARY))
-    found = next(e for e in _entries(body)[0]["top_logprobs"] if e["id"] == token.id)
-    _entries(body)[:] = [{**found, "token": token.text, "bytes": list(token.bytes)}]
-    return body
+    for top in _TOPS:
+        body = llama.complete(_forcing(read, [other], top))
+        found = [e for e in _entries(body)[0]["top_logprobs"] if e["id"] == token.id]
+        if found:
+            _entries(body)[:] = [found[0] | _named(token, [])]
+            return body
+    raise lm15.ServerError(f"llama.cpp gave no score to {token}", provider="local")
+
+
+def _named(token: Token, top: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"token": token.text, "bytes": list(token.bytes), "top_logprobs": top}
 
 
 def _forcing(read: Sequence[int], ids: Sequence[int], top: int) -> Body:

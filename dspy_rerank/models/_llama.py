@@ -43,7 +43,7 @@ class Settings:
 
     n_ctx: int = N_CTX
     n_threads: int = -1
-    cache_mib: int = 512
+    cache_mib: int = 1024
 
 
 class Token(NamedTuple):
@@ -152,6 +152,7 @@ def _parameters(xllamacpp: ModuleType, path: Path, settings: Settings, api_key: 
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.n_threads
     params.cache_ram_mib = settings.cache_mib
+    params.slot_prompt_similarity = 0.0  # keep every prompt, also next to a similar one
     params.verbosity = -1
     params.api_keys = [api_key]  # a page in a browser can reach loopback, too
     params.endpoint_slots = params.ui = False

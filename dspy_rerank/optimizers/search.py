@@ -19,7 +19,7 @@ from ..judges.base import SignatureJudge
 from ..memo import remembering
 from ..metrics import parse_metric
 from ..sorters import Reranker
-from ..sorters.base import bounds
+from ..sorters.estimates import bounds
 from ..stats import paired_interval, standard_error
 from ..types import Usage
 from .examples import judgment_examples
@@ -126,7 +126,7 @@ class RerankerSearch(Teleprompter):
         self.seed = seed
         self.progress = progress
 
-    def compile(
+    def compile(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, student: Reranker, *, trainset: Any, valset: Any = None, teacher: Any = None
     ) -> Reranker:
         """A compiled copy of a reranker; the student is left as it is.
@@ -207,9 +207,7 @@ class RerankerSearch(Teleprompter):
         study.tell(proposed, trial.value)
         if self.progress is not None:
             best = max(t.value for t in search.trials)
-            self.progress(
-                SearchProgress(len(search.trials), self.trials, best, search.usage.calls)
-            )
+            self.progress(SearchProgress(len(search.trials), self.trials, best, search.usage.calls))
 
     def _affordable(self, search: _Search, variant: str) -> bool:
         """Whether all questions of a setting fit into what is left, at most."""
@@ -260,7 +258,12 @@ class RerankerSearch(Teleprompter):
             },
             "chosen": {"variant": chosen.variant, "prior": chosen.prior, "tokens": chosen.tokens},
             "trials": [
-                {"variant": t.variant, "prior": t.prior, "value": round(t.value, 6), "calls": t.calls}
+                {
+                    "variant": t.variant,
+                    "prior": t.prior,
+                    "value": round(t.value, 6),
+                    "calls": t.calls,
+                }
                 for t in search.trials
             ],
             "spent": {

@@ -55,7 +55,7 @@ class Variant:
         """Put this prompt into a judge."""
         predict = judge.predict
         if self.instructions is not None:
-            predict.signature = predict.signature.with_instructions(self.instructions)
+            predict.signature = judge.signature.with_instructions(self.instructions)
         predict.demos = [dict(demo) for demo in self.demos]
 
 

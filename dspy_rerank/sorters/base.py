@@ -1,23 +1,22 @@
 """The module around a plan: documents in, a Ranking out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import dspy
 
 from ..background import run_sync
 from ..documents import as_documents, check_query, check_top_k
-from ..engine import AskFailed, Engine, Result
+from ..engine import AskError, Engine, Result
 from ..errors import InputError, ModelError
-from ..judges.labels import clean, estimate_tokens, truncate
 from ..judges.protocol import Judge
 from ..memo import memo_for
 from ..options import NAMES, Options, checked, split_options
 from ..prior import blend, first_stage
 from ..ranking import Ranking, assemble, confidences
 from ..settings import Settings
-from ..types import Count, Document, Estimate, Kind, Outcome, Plan, Span
+from ..types import Document, Estimate, Kind, Outcome, Plan
+from .estimates import estimated, fitted
 from .plans import Shape, order_by_score
 
 
@@ -46,9 +45,7 @@ class Reranker(dspy.Module):
         self.judge = self._fitting(judge)
         self._configure({}, prior=prior, **options)
 
-    def _configure(
-        self, own: Mapping[str, Any], *, prior: float = 0.0, **options: Any
-    ) -> None:
+    def _configure(self, own: Mapping[str, Any], *, prior: float = 0.0, **options: Any) -> None:
         """Store the settings; ``own`` are those of the one algorithm."""
         self.settings = Settings(prior=self._weight(prior), **own, **checked(options))
         self.card: dict[str, Any] = {}
@@ -152,7 +149,7 @@ class Reranker(dspy.Module):
             if name not in wanted:
                 raise InputError(
                     f"unknown input {name!r}: the judge's signature takes "
-                    f"{', '.join(wanted) or 'no further inputs'}, and options are {', '.join(NAMES)}"
+                    f"{', '.join(wanted) or 'no further inputs'}; options are {', '.join(NAMES)}"
                 )
         missing = [name for name in wanted if name not in inputs]
         if missing:
@@ -179,7 +176,7 @@ class Reranker(dspy.Module):
         evidence = first_stage(documents)
         try:
             result = await engine.run(self._plan(len(documents), top_k, evidence))
-        except AskFailed as error:
+        except AskError as error:
             return self._failed(error, query, documents, top_k, options, cut)
         return self._concluded(result, query, documents, top_k, evidence, cut)
 
@@ -188,7 +185,7 @@ class Reranker(dspy.Module):
 
     def _failed(
         self,
-        error: AskFailed,
+        error: AskError,
         query: str,
         documents: Sequence[Document],
         top_k: int,
@@ -258,51 +255,10 @@ class Reranker(dspy.Module):
         k = check_top_k(top_k, n)
         if not self._has_to_ask(n, k):
             return Estimate(0, 0, 0, None if documents is None else 0)
-        shape = self._shape(n, k)
         asks = len(self.judge.presentations((0, 1), query, 0)) if n > 1 else 1
-        cost = Estimate(
-            times(shape.questions, asks), shape.rounds, times(shape.reads, asks)
-        )
-        if documents is None:
-            return cost
-        texts = [document.text for document in as_documents(documents)]
-        return replace(cost, prompt_tokens=self._tokens(cost, query, texts))
+        given = [document.text for document in as_documents(documents or ())]
+        texts, _ = fitted(given, self.settings["max_passage_tokens"])
+        return estimated(self._shape(n, k), asks, self.judge, query, texts)
 
-    def _tokens(self, cost: Estimate, query: str, texts: Sequence[str]) -> Count:
-        passages, _ = fitted(texts, self.settings["max_passage_tokens"])
-        mean = sum(map(estimate_tokens, passages)) / max(1, len(passages))
-        signature = getattr(getattr(self.judge, "predict", None), "signature", None)
-        instructions = getattr(signature, "instructions", "") or ""
-        each = estimate_tokens(instructions) + estimate_tokens(query) + 10
-        return combined(cost.calls, cost.passages_read, lambda c, r: round(c * each + r * mean))
-
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return f"{type(self).__name__}({self.judge!r})"
-
-
-def fitted(
-    texts: Sequence[str], max_tokens: int | None
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Texts as judges can take them, and the positions of those that had to be cut."""
-    cleaned = [clean(text) for text in texts]
-    if max_tokens is None:
-        return tuple(cleaned), ()
-    pairs = [truncate(text, max_tokens) for text in cleaned]
-    return tuple(text for text, _ in pairs), tuple(i for i, (_, cut) in enumerate(pairs) if cut)
-
-
-def times(count: Count, factor: int) -> Count:
-    """A count, exact or not, multiplied."""
-    return Span(count.lo * factor, count.hi * factor) if isinstance(count, Span) else count * factor
-
-
-def combined(a: Count, b: Count, how: Callable[[int, int], int]) -> Count:
-    """Two counts put together by a rising function."""
-    low, high = bounds(a), bounds(b)
-    lo, hi = how(low[0], high[0]), how(low[1], high[1])
-    return lo if lo == hi else Span(lo, hi)
-
-
-def bounds(count: Count) -> tuple[int, int]:
-    """Least and most of a count."""
-    return (count.lo, count.hi) if isinstance(count, Span) else (count, count)

@@ -101,44 +101,15 @@ def test_hostile_text_is_read_in_linear_time(kind: str, unit: str) -> None:
     assert isinstance(read(kind, text, letters(9)), Judgment)
 
 
-PIECES = st.sampled_from(
-    [
-        *HOSTILE,
-        "[2]",
-        "[3]",
-        "B",
-        "C",
-        "2",
-        "3",
-        " > ",
-        ", ",
-        "; ",
-        " = ",
-        "Ranking: ",
-        "none",
-        "[]",
-        "Passage ",
-        "tie",
-        "left",
-        "is more relevant",
-        "not ",
-        "because ",
-        "Score: ",
-        "/3",
-        "%",
-        ".5",
-        "<think>",
-        "</think>",
-        '{"ranking": ',
-        "}",
-        "```json\n",
-        "[[ ## ranking ## ]]\n",
-        "\n\n",
-        "9",
-    ]  # fmt: skip
-)
+PIECES = [
+    *HOSTILE, "[2]", "[3]", "B", "C", "2", "3", " > ", ", ", "; ", " = ", "Ranking: ", "none",
+    "[]", "Passage ", "tie", "left", "is more relevant", "not ", "because ", "Score: ", "/3", "%",
+    ".5", "<think>", "</think>", '{"ranking": ', "}", "```json\n", "[[ ## ranking ## ]]\n", "9",
+]  # fmt: skip
 TEXTS = st.one_of(
-    st.text(), st.text(alphabet="[](){}<>,.;:=-*/#\"'` \n0123ABCabc"), st.lists(PIECES).map("".join)
+    st.text(),
+    st.text(alphabet="[](){}<>,.;:=-*/#\"'` \n0123ABCabc"),
+    st.lists(st.sampled_from(PIECES)).map("".join),
 )
 
 

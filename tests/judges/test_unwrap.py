@@ -118,14 +118,13 @@ def test_any_text(text: str, field: str) -> None:
     assert isinstance(unwrap(text, field), str | None)
 
 
-@given(
-    text=st.lists(
-        st.sampled_from(
-            ["<think>", "</think>", "[[ ## winner ## ]]", "<winner>", "</winner>", "```json\n", "```",
-             '{"winner": ', '"B"', "}", "[", "]", ",", "\n", "'winner':", "Winner:", '{"error": 1}']
-        )
-    ).map("".join)
-)  # fmt: skip
+WRAPPERS = [
+    "<think>", "</think>", "[[ ## winner ## ]]", "<winner>", "</winner>", "```json\n", "```", "}",
+    '{"winner": ', '"B"', "[", "]", ",", "\n", "'winner':", "Winner:", '{"error": 1}', "<|end|>",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WRAPPERS)).map("".join))
 def test_any_mix_of_wrappers(text: str) -> None:
     """Wrappers in any order, open or closed, do not raise either."""
     assert isinstance(unwrap(text, "winner"), str | None)
@@ -140,12 +139,14 @@ def test_values_of_objects(value: object) -> None:
         assert unwrap(json.dumps({"winner": value}), "winner") == wanted.strip()
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["{", "[", '{"a":', '{"winner":[', "'winner':[[x", '"winner": ', "<think>", "<think ", "</think>",
-     "[[ ## ", "[[ ## a", "[[ ## winner ## ]]", "<winner>", "```", "\nwinner: ", "\\boxed{", " ", "\n"],
-    ids=ascii,
-)  # fmt: skip
+HOSTILE = [
+    "{", "[", '{"a":', '{"winner":[', "'winner':[[x", '"winner": ', "<think>", "<think ", "\n",
+    "</think>", "[[ ## ", "[[ ## a", "[[ ## winner ## ]]", "<winner>", "```", "\nwinner: ", " ",
+    "\\boxed{",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HOSTILE, ids=ascii)
 def test_hostile_text_is_unwrapped_in_linear_time(unit: str) -> None:
     """100 kB of anything comes back."""
     assert isinstance(unwrap(unit * (100_000 // len(unit)), "winner"), str | None)

@@ -183,5 +183,7 @@ def test_a_swapped_pair_is_two_calls_in_the_estimate():
 
 
 def test_an_estimate_with_documents_counts_tokens():
-    estimate = dr.ScoreSort(dr.PointwiseJudge()).estimate(3, documents=["word " * 50] * 3, query="q")
+    estimate = dr.ScoreSort(dr.PointwiseJudge()).estimate(
+        3, documents=["word " * 50] * 3, query="q"
+    )
     assert 150 < estimate.prompt_tokens < 800

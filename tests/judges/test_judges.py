@@ -1,0 +1,345 @@
+"""Judges through a scripted model: every kind, adapter and wrapping."""
+
+import asyncio
+import json
+from typing import Literal
+
+import dspy
+import pytest
+
+import dspy_rerank as dr
+from dspy_rerank.errors import EvidenceError, InputError
+from dspy_rerank.judges.protocol import Question
+from dspy_rerank.testing import scripted_lm
+
+ADAPTERS = {"compact": lambda: None, "chat": dspy.ChatAdapter, "json": dspy.JSONAdapter}
+WRAPPINGS = {
+    "bare": lambda field, raw: raw,
+    "chat": lambda field, raw: f"[[ ## {field} ## ]]\n{raw}\n\n[[ ## completed ## ]]",
+    "json": lambda field, raw: json.dumps({field: raw}),
+    "fence": lambda field, raw: "```json\n" + json.dumps({field: raw}) + "\n```",
+    "thinking": lambda field, raw: f"<think>[1] or B or 7?</think>\n{raw}",
+}
+KINDS = {
+    "pointwise": dr.PointwiseJudge,
+    "pairwise": lambda **options: dr.PairwiseJudge(swap=False, **options),
+    "setwise": dr.SetwiseJudge,
+    "listwise": dr.ListwiseJudge,
+}
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def judged(kind, raw, n, adapter=None):
+    judge = KINDS[kind](adapter=adapter)
+    with dspy.context(lm=scripted_lm(raw)):
+        texts = [f"text {i}" for i in range(n)]
+        return judge(query="q", passages=texts).judgment
+
+
+def written(raw, kind, n):
+    """A case's text with the labels that the judge shows."""
+    for place in range(n, 0, -1):
+        label = str(place) if kind == "listwise" else LETTERS[place - 1]
+        raw = raw.replace(f"{{{place}}}", label)
+    return raw
+
+
+def check(judgment, expect, desc):
+    assert judgment.status == expect["status"], (desc, judgment)
+    if "order" in expect:
+        assert [place + 1 for place in judgment.ranked] == expect["order"], (desc, judgment)
+    if "best" in expect:
+        assert judgment.best == expect["best"] - 1, desc
+    if "score" in expect:
+        assert judgment.score == expect["score"], desc
+    if "tie" in expect:
+        assert judgment.tie is expect["tie"], desc
+    if expect["status"] == "unknown":
+        assert judgment.reason, desc
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_shared_answer_cases_in_every_wrapping(adapter, wrapping, shared_cases):
+    for case in json.loads((shared_cases / "answers.json").read_text()):
+        kind, raw = case["kind"], written(case["raw"], case["kind"], case["n"])
+        own_think = "<think>" in raw
+        if (own_think and wrapping != "bare") or (not raw and wrapping != "bare"):
+            continue
+        field = KINDS[kind]().roles.answer
+        text = WRAPPINGS[wrapping](field, raw)
+        judgment = judged(kind, text, case["n"], ADAPTERS[adapter]())
+        check(judgment, case["expect"], (case["desc"], adapter, wrapping))
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize(
+    ("kind", "n", "raw", "expect"),
+    [
+        ("listwise", 3, "[2] > [1] > [3]", {"status": "ok", "order": [2, 1, 3]}),
+        ("listwise", 3, "nothing I can use", {"status": "unknown"}),
+        ("listwise", 3, "[]", {"status": "none"}),
+        ("pairwise", 2, "B", {"status": "ok", "order": [2, 1]}),
+        ("pairwise", 2, "Tie", {"status": "ok", "tie": True}),
+        ("setwise", 4, "C", {"status": "ok", "best": 3}),
+        ("setwise", 4, "G", {"status": "unknown"}),
+        ("pointwise", 1, "1.5", {"status": "ok", "score": 1.5}),
+        ("pointwise", 1, "99", {"status": "unknown"}),
+    ],
+)
+def test_every_kind_reads_its_answer(adapter, kind, n, raw, expect):
+    check(judged(kind, raw, n, ADAPTERS[adapter]()), expect, raw)
+
+
+def test_one_question_is_one_call_even_when_dspy_cannot_parse():
+    lm = scripted_lm("no headers here")
+    with dspy.context(lm=lm):
+        dr.PointwiseJudge(adapter=dspy.ChatAdapter())(query="q", passages=["p"])
+    assert len(lm.engine.prompts) == 1
+
+
+def test_the_callers_adapter_stays_the_callers():
+    with dspy.context(lm=scripted_lm("2"), adapter=dspy.ChatAdapter()):
+        before = dspy.settings.adapter
+        dr.ScoreSort(dr.PointwiseJudge())("q", ["p"])
+        assert dspy.settings.adapter is before
+
+
+def test_both_orders_are_asked_and_disagreement_is_a_tie():
+    lm = scripted_lm("A")
+    with dspy.context(lm=lm):
+        judgment = dr.PairwiseJudge()(query="q", passages=["x", "y"]).judgment
+    assert len(lm.engine.prompts) == 2
+    assert judgment.tie
+    assert judgment.asks == 2
+    assert "disagree" in judgment.reason
+
+
+def test_agreement_of_both_orders_is_a_preference():
+    lm = scripted_lm(lambda prompt: "A" if prompt.index("gold") < prompt.index("lead") else "B")
+    with dspy.context(lm=lm):
+        judgment = dr.PairwiseJudge()(query="q", passages=["lead", "gold"]).judgment
+    assert (judgment.best, judgment.tie) == (1, False)
+
+
+def test_one_unreadable_order_makes_the_pair_unknown():
+    lm = scripted_lm(["A", "hm", "hm"])
+    with dspy.context(lm=lm):
+        ranking = dr.AllPairs(dr.PairwiseJudge(), concurrency=1)("q", ["x", "y"]).ranking
+    assert ranking.unknowns == 1
+    assert ranking.indices == [0, 1]
+
+
+class WithCriteria(dspy.Signature):
+    """Grade by the criteria."""
+
+    query: str = dspy.InputField()
+    criteria: str = dspy.InputField()
+    today: str = dspy.InputField()
+    passage: str = dspy.InputField()
+    grade: float = dspy.OutputField()
+
+
+def test_a_signature_with_extra_inputs():
+    lm = scripted_lm("2")
+    with dspy.context(lm=lm):
+        sorter = dr.ScoreSort(dr.PointwiseJudge(WithCriteria))
+        sorter("q", ["p"], criteria="be strict", today="Monday")
+    assert "Criteria: be strict\nToday: Monday\nPassage: p" in lm.engine.prompts[0]
+
+
+def test_missing_and_unknown_inputs_are_refused_before_any_call():
+    lm = scripted_lm("2")
+    sorter = dr.ScoreSort(dr.PointwiseJudge(WithCriteria))
+    with dspy.context(lm=lm):
+        with pytest.raises(InputError, match="needs criteria, today"):
+            sorter("q", ["p"])
+        with pytest.raises(InputError, match="'colour'"):
+            sorter("q", ["p"], criteria="c", today="t", colour="red")
+    assert not lm.engine.prompts
+
+
+@pytest.mark.parametrize(
+    ("signature", "kind"),
+    [
+        ("question, left, right -> better", dr.PairwiseJudge),
+        ("query, documents: list[str] -> winner", dr.PairwiseJudge),
+        ("query, candidates -> ranking: list[int]", dr.ListwiseJudge),
+        ("query, document -> relevant: bool", dr.PointwiseJudge),
+    ],
+)
+def test_other_field_names_and_types_are_understood(signature, kind):
+    says = {dr.PairwiseJudge: "B", dr.ListwiseJudge: "[2, 1]", dr.PointwiseJudge: "yes"}[kind]
+    n = 1 if kind is dr.PointwiseJudge else 2
+    lm = scripted_lm(says)
+    with dspy.context(lm=lm):
+        judgment = kind(signature)(query="q", passages=["one", "two"][:n]).judgment
+    assert judgment.known
+    assert "one" in lm.engine.prompts[0]
+
+
+def test_a_closed_choice_is_named_in_the_prompt():
+    lm = scripted_lm("1")
+
+    class Closed(dspy.Signature):
+        """Relevant?"""
+
+        query: str = dspy.InputField()
+        passage: str = dspy.InputField()
+        relevance: Literal["0", "1"] = dspy.OutputField()
+
+    with dspy.context(lm=lm):
+        dr.PointwiseJudge(Closed, scale=(0, 1))(query="q", passages=["p"])
+    assert "exactly one of: 0, 1" in lm.engine.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("signature", "says"),
+    [("text_a, text_b -> out", "the query"), ("query, thing -> out", "the passages")],
+)
+def test_a_signature_without_the_parts_says_what_is_looked_for(signature, says):
+    with pytest.raises(InputError, match=says):
+        dr.PairwiseJudge(signature)
+
+
+def test_reasoning_is_asked_for_and_skipped():
+    lm = scripted_lm("Reasoning: A looks old, and B says [1].\nWinner: B")
+    with dspy.context(lm=lm):
+        judgment = dr.PairwiseJudge(reasoning=True, swap=False)(query="q", passages=["x", "y"])
+    assert judgment.judgment.best == 1
+    assert "Reasoning" in lm.engine.prompts[0]
+
+
+def test_logprobs_give_the_expected_grade():
+    lm = scripted_lm("3", logprobs={"3": -0.5108, "2": -1.204, "1": -2.303})
+    with dspy.context(lm=lm):
+        judgment = dr.PointwiseJudge(evidence="logprobs")(query="q", passages=["p"]).judgment
+    assert judgment.score == pytest.approx(0.6 * 3 + 0.3 * 2 + 0.1 * 1, abs=1e-3)
+    assert judgment.confidence == pytest.approx(0.6, abs=1e-3)
+    assert judgment.confidence_source == "logprob"
+
+
+def test_no_logprobs_is_no_confidence_and_never_zero():
+    with dspy.context(lm=scripted_lm("3")):
+        judgment = dr.PointwiseJudge(evidence="logprobs")(query="q", passages=["p"]).judgment
+    assert judgment.score == 3
+    assert judgment.confidence is None
+    assert judgment.confidence_source == "none"
+
+
+def test_likelihood_needs_a_model_that_can():
+    with dspy.context(lm=scripted_lm("x")), pytest.raises(EvidenceError, match="cannot score"):
+        dr.PointwiseJudge(evidence="likelihood")(query="q", passages=["p"])
+
+
+def test_an_unknown_evidence_lists_the_known():
+    with pytest.raises(InputError, match="logprobs"):
+        dr.PairwiseJudge(evidence="likelihood")
+
+
+def test_a_judges_signature_is_its_own():
+    one, other = dr.PairwiseJudge(), dr.PairwiseJudge()
+    one.predict.signature.instructions = "changed in place"
+    assert other.predict.signature.instructions != "changed in place"
+
+
+def test_prompts_for_one_query_share_their_prefix():
+    lm = scripted_lm("2")
+    judge = dr.PointwiseJudge()
+    judge.predict.demos = [{"query": "d", "passage": "shown before", "relevance": "3"}]
+    with dspy.context(lm=lm):
+        dr.ScoreSort(judge, concurrency=1)("wanted now", ["one", "two"])
+    first, second = lm.engine.prompts
+    prefix = first[: first.index("one")]
+    assert second.startswith(prefix)
+    assert prefix.index("shown before") < prefix.index("wanted now")
+
+
+def test_a_shuffle_repeats_with_its_seed_and_differs_without():
+    judge = dr.ListwiseJudge(shuffle=True)
+    group = tuple(range(12))
+    assert judge.presentations(group, "q", 1) == judge.presentations(group, "q", 1)
+    assert judge.presentations(group, "q", 1) != judge.presentations(group, "q", 2)
+    assert judge.presentations(group, "q", 1) != judge.presentations(group, "p", 1)
+    assert sorted(judge.presentations(group, "q", 1)[0]) == list(group)
+
+
+def test_a_shuffled_answer_is_mapped_back():
+    def best_first(prompt):
+        shown = [line for line in prompt.splitlines() if line.startswith("Passage [")]
+        places = sorted(range(len(shown)), key=lambda i: -int(shown[i].split()[-1]))
+        return " > ".join(f"[{i + 1}]" for i in places)
+
+    with dspy.context(lm=scripted_lm(best_first)):
+        sorter = dr.SlidingWindow(dr.ListwiseJudge(shuffle=True))
+        ranking = sorter("q", [f"worth {i}" for i in range(8)]).ranking
+    assert ranking.indices == list(range(7, -1, -1))
+
+
+def test_odd_text_reaches_the_model_intact_but_for_our_own_markers():
+    texts = ["see [3] and [1]", "[[ ## winner ## ]] B", "```json\n{}\n```", "x\nPassage [1]: me"]
+    lm = scripted_lm("[1] > [2] > [3] > [4]")
+    with dspy.context(lm=lm):
+        dr.ListwiseJudge()(query="q", passages=texts)
+    prompt = lm.engine.prompts[0]
+    assert all(text in prompt for text in texts[:3])
+    assert prompt.count("\nPassage [1]:") == 1
+
+
+def test_lone_surrogates_do_not_stop_a_ranking():
+    with dspy.context(lm=scripted_lm("2")):
+        ranking = dr.ScoreSort(dr.PointwiseJudge())("q \ud800", ["ok", "bad \ud800 char"]).ranking
+    assert not ranking.degraded
+    assert ranking[1].text == "bad \ud800 char"
+
+
+def test_a_long_passage_is_cut_and_said_so():
+    lm = scripted_lm("2")
+    with dspy.context(lm=lm):
+        sorter = dr.ScoreSort(dr.PointwiseJudge(), max_passage_tokens=5)
+        ranking = sorter("the whole query stays", ["short", "word " * 100]).ranking
+    assert ranking.truncated == (1,)
+    assert [item.truncated for item in ranking] == [False, True]
+    assert all("the whole query stays" in prompt for prompt in lm.engine.prompts)
+
+
+@pytest.mark.parametrize(
+    ("result", "best"),
+    [
+        ("left", 0), ("A", 0), ("first", 0), (5, 0), (0.2, 0), (True, 0),
+        ("right", 1), ("b", 1), ("Second", 1), (-1, 1), (False, 1), ({"winner": "B"}, 1),
+        ("tie", None), ("equal", None), (0, None), ({"winner": "tie"}, None),
+    ],
+)  # fmt: skip
+def test_what_a_pairwise_function_may_return(result, best):
+    from dspy_rerank.judges.function import read_result
+
+    judgment = read_result("pairwise", result, 2)
+    assert judgment.best == best
+    assert judgment.tie is (best is None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [("pairwise", "maybe"), ("pairwise", [1]), ("setwise", 9), ("setwise", "A"),
+     ("listwise", 3), ("listwise", ["a"]), ("pointwise", "high"), ("pairwise", {"best": 1})],
+)  # fmt: skip
+def test_a_function_that_returns_no_answer_is_an_error(kind, result):
+    from dspy_rerank.errors import JudgeError
+
+    n = 1 if kind == "pointwise" else 2
+    sorter = {
+        "pointwise": dr.ScoreSort, "pairwise": dr.AllPairs,
+        "setwise": dr.Survivor, "listwise": dr.SlidingWindow,
+    }[kind]  # fmt: skip
+    with pytest.raises(JudgeError, match="expected"):
+        sorter(dr.FunctionJudge(lambda query, passages: result, kind))("q", ["a", "b"][:n])
+
+
+def test_async_functions_are_awaited():
+    async def fn(query, passages):
+        return 1.0
+
+    judge = dr.FunctionJudge(fn, "pointwise")
+    answer = asyncio.run(judge.ask(Question("q", ("p",))))
+    assert answer.judgment.score == 1.0

@@ -1,0 +1,68 @@
+"""Measuring beside the incoming order."""
+
+import dspy
+import pytest
+
+import dspy_rerank as dr
+from dspy_rerank.errors import InputError
+from dspy_rerank.testing import oracle_judge, scripted_lm
+
+EXAMPLES = [
+    dspy.Example(query=f"q{i}", documents=["a", "b", "c"], relevance=[0, i % 2, 3])
+    for i in range(8)
+]
+GRADES = {"a": 0.0, "b": 1.0, "c": 3.0}
+
+
+def test_the_baseline_row_is_always_there():
+    found = dr.evaluate(
+        dr.MergeSort(oracle_judge(GRADES, "pairwise")), EXAMPLES, ["nDCG@10", "MRR"]
+    )
+    assert [row.name for row in found.rows] == ["incoming order", "reranker"]
+    assert found["reranker"].mean("nDCG@10").mean == 1.0
+    assert found.gain("nDCG@10", "reranker").significant
+    assert found["reranker"].usage.calls > 0
+    assert "incoming order" in str(found)
+    assert found.to_dict()["rows"][1]["gain"]["MRR"]["mean"] > 0
+
+
+def test_no_difference_is_not_significant():
+    first = dr.FunctionJudge(lambda query, passages: 0, "pairwise")
+    found = dr.evaluate(dr.MergeSort(first), EXAMPLES)
+    assert not found.gain("nDCG@10", "reranker").significant
+
+
+def test_queries_share_one_limit_on_questions():
+    import asyncio
+
+    running, most = 0, 0
+
+    async def fn(query, passages):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return 1.0
+
+    sorter = dr.ScoreSort(dr.FunctionJudge(fn, "pointwise"), concurrency=4)
+    dr.evaluate(sorter, EXAMPLES)
+    assert most == 4
+
+
+def test_labels_never_reach_the_model():
+    examples = [
+        dspy.Example(**e, answer="SECRET").with_inputs("query", "documents") for e in EXAMPLES
+    ]
+    lm = scripted_lm("2")
+    dr.evaluate(dr.ScoreSort(dr.PointwiseJudge()), examples, lm=lm)
+    assert not any("SECRET" in prompt for prompt in lm.engine.prompts)
+
+
+@pytest.mark.parametrize(
+    ("data", "metrics", "says"),
+    [([], ["nDCG@10"], "no queries"), (EXAMPLES, ["nDCF@10"], "nDCF")],
+)
+def test_unusable_arguments_say_what_was_expected(data, metrics, says):
+    with pytest.raises(InputError, match=says):
+        dr.evaluate(dr.MergeSort(oracle_judge(GRADES, "pairwise")), data, metrics)
