@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args, get_origin
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
+from .reading.unwrap import unwrap
+
 
 class CompactAdapter(dspy.ChatAdapter):
     """Formats instructions, demos and inputs plainly; reads one answer out of any wrapping.
@@ -59,8 +61,6 @@ class CompactAdapter(dspy.ChatAdapter):
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         """The answer field's text; other output fields get what stands before it."""
-        from .judges.unwrap import unwrap
-
         *others, answer = signature.output_fields
         found = unwrap(completion, answer)
         if found is None or not found.strip():

@@ -90,7 +90,7 @@ def run_case(case, kind):
     expect = case["expect"]
     if "error" in expect:
         errors = {"ValueError": ValueError, "TypeError": TypeError}
-        with pytest.raises(errors[expect["error"]], match=expect.get("mentions", "")):
+        with pytest.raises(errors[expect["error"]], match=expect.get("mentions")):
             sorter(case.get("query", "q"), case["documents"], **options)
         return
     ranking = sorter(case.get("query", "q"), case["documents"], **options).ranking

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..errors import ModelError, RerankError
 
     try:
-        return arguments.run(arguments) or 0
+        return arguments.command(arguments) or 0
     except (ModelError, LMError) as error:
         return _complain(error, FAILED)
     except (RerankError, OSError, UnicodeDecodeError) as error:

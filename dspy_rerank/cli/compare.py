@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
     add_metrics(command)
     add_model(command)
     add_json(command)
-    command.set_defaults(run=run)
+    command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

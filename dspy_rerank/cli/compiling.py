@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
     command.add_argument("--seed", type=int, default=0)
     add_model(command)
     add_json(command)
-    command.set_defaults(run=run)
+    command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

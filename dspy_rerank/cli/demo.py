@@ -22,7 +22,7 @@ def add_to(commands: Any) -> None:
     command.add_argument("--quick", action="store_true", help="fewer queries and settings")
     command.add_argument("--out", default="reranker.json", metavar="FILE")
     add_model(command)
-    command.set_defaults(run=run)
+    command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ def add_to(commands: Any) -> None:
     command.add_argument("action", nargs="?", choices=("list", "check"), default="list")
     command.add_argument("name", nargs="?", help="for check: a model's name")
     add_json(command)
-    command.set_defaults(run=run)
+    command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

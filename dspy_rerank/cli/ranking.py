@@ -32,7 +32,7 @@ def add_to(commands: Any) -> None:
     command.add_argument("--trec", metavar="QID", help="print a TREC run with this query id")
     add_model(command)
     add_json(command)
-    command.set_defaults(run=run)
+    command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

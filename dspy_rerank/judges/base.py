@@ -12,12 +12,12 @@ from .. import calls
 from ..adapters import COMPACT
 from ..background import run_sync
 from ..errors import EvidenceError, InputError
+from ..reading.labels import clean
+from ..reading.unwrap import unwrap
 from ..settings import Settings
 from ..types import Group, Judgment, Kind
-from .labels import clean
 from .protocol import Answer, Failure, Question
 from .roles import Roles, roles_of
-from .unwrap import unwrap
 
 REMINDER = "reminder"
 

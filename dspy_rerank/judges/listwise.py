@@ -5,10 +5,10 @@ from typing import Any
 
 import dspy
 
+from ..reading.answers import read_order
+from ..reading.labels import numbers, show
 from ..types import Judgment
-from .answers import read_order
 from .base import SignatureJudge
-from .labels import numbers, show
 from .signatures import OrderPassages
 
 

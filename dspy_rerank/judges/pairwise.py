@@ -8,10 +8,10 @@ import dspy
 
 from .. import calls
 from ..certainty import label_probabilities
+from ..reading.answers import read_preference
+from ..reading.labels import letters, neutralise, show
 from ..types import Group, Judgment
-from .answers import read_preference
 from .base import SignatureJudge
-from .labels import letters, neutralise, show
 from .protocol import Question
 from .signatures import PreferPassage
 

@@ -11,10 +11,10 @@ from ..adapters import CONTINUING
 from ..calls import scoring
 from ..certainty import label_probabilities, mean_logprob
 from ..errors import InputError
+from ..reading.answers import read_grade, read_yes_no
+from ..reading.labels import clean, neutralise
 from ..types import Judgment
-from .answers import read_grade, read_yes_no
 from .base import SignatureJudge
-from .labels import clean, neutralise
 from .protocol import Question
 from .roles import Roles, roles_of
 from .signatures import GradeRelevance, QueryFromPassage

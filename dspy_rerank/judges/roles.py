@@ -48,7 +48,7 @@ class Roles:
         values.update({name: inputs[name] for name in self.extras if name in inputs})
         if len(self.passages) > 1:
             return {**values, **dict(zip(self.passages, shown, strict=True))}
-        name = self.passages[0]
+        name = next(iter(self.passages))
         as_list = get_origin(signature.input_fields[name].annotation) is list
         return {**values, name: list(shown) if as_list else "\n".join(shown)}
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import dspy
 
+from ..reading.answers import read_choice
+from ..reading.labels import letters, show
 from ..types import Judgment
-from .answers import read_choice
 from .base import SignatureJudge
-from .labels import letters, show
 from .signatures import ChoosePassage
 
 

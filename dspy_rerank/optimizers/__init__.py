@@ -1,7 +1,8 @@
 """Compiling rerankers from labels."""
 
 from .examples import Labelled, judgment_examples
-from .search import RerankerSearch, SearchProgress, Trial
+from .search import RerankerSearch
+from .trials import SearchProgress, Trial
 from .variants import Variant, demo_sets
 
 __all__ = [

@@ -2,8 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -14,51 +13,22 @@ from dspy.teleprompt.teleprompt import Teleprompter
 
 from ..defaults import resolve_lm
 from ..errors import InputError
-from ..evaluation import as_dataset, baseline, rank_all, scored
+from ..evaluation import as_dataset, rank_all, scored
 from ..judges.base import SignatureJudge
 from ..memo import remembering
 from ..metrics import parse_metric
 from ..sorters import Reranker
 from ..sorters.estimates import bounds
-from ..stats import paired_interval, standard_error
 from ..types import Usage
+from .card import card
 from .examples import judgment_examples
+from .study import new_study
+from .trials import SearchProgress, Trial, choose
 from .variants import Variant, demo_sets, wordings
 
 logger = logging.getLogger(__name__)
 
 PRIOR_STEP = 0.05
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting that was tried on the validation queries.
-
-    Attributes:
-        variant: Name of the prompt.
-        prior: Weight of the first stage.
-        value: Mean of the metric.
-        values: The metric for each query.
-        tokens: Prompt tokens of one question on average; the price of serving this setting.
-        calls: New calls that trying it took; 0 when its answers were known.
-    """
-
-    variant: str
-    prior: float
-    value: float
-    values: tuple[float, ...]
-    tokens: float
-    calls: int
-
-
-@dataclass(frozen=True)
-class SearchProgress:
-    """Where a search stands, for progress bars."""
-
-    done: int
-    trials: int
-    best: float
-    calls: int
 
 
 @dataclass
@@ -151,7 +121,10 @@ class RerankerSearch(Teleprompter):
             self._run(search, begun)
             chosen = choose(search.trials)
             compiled = self._setting(search, chosen.variant, chosen.prior)
-        compiled.card = self._card(search, chosen, train, val, time.monotonic() - begun)
+        compiled.card = card(
+            search.trials, chosen, metric=self.metric, seed=self.seed, train=train, val=val,
+            usage=search.usage, seconds=time.monotonic() - begun,
+        )  # fmt: skip
         return compiled
 
     def _prepared(self, student: Reranker, train: Any, val: Any) -> _Search:
@@ -162,18 +135,17 @@ class RerankerSearch(Teleprompter):
             pool, sizes=self.demos, draws=self.demo_draws,
             max_tokens=self.max_demo_tokens, seed=self.seed,
         )  # fmt: skip
-        given = [Variant("as given", None, tuple(judge.predict.demos))]
         variants = [
-            *(given if judge.predict.demos else ()),
-        ] + [
             Variant(f"{wording}, {demos}", text, chosen)
             for wording, text in wordings(judge, self.instructions)
             for demos, chosen in sets
         ]
+        if judge.predict.demos:
+            variants.insert(0, Variant("as given", None, tuple(judge.predict.demos)))
         return _Search(settled, {variant.name: variant for variant in variants}, val)
 
     def _run(self, search: _Search, begun: float) -> None:
-        study = _study(self.seed)
+        study = new_study(self.seed)
         study.enqueue_trial(self._uncompiled(search))
         try:
             for _ in range(self.trials):
@@ -237,44 +209,6 @@ class RerankerSearch(Teleprompter):
             reranker.settings.update(prior=prior)
         return reranker
 
-    def _card(
-        self, search: _Search, chosen: Trial, train: Any, val: Any, seconds: float
-    ) -> dict[str, Any]:
-        incoming = baseline(val, [self.metric]).values[self.metric]
-        first = search.trials[0]
-        gain = paired_interval(chosen.values, first.values, seed=self.seed)
-        return {
-            "compiler": type(self).__name__,
-            "metric": self.metric,
-            "seed": self.seed,
-            "train": {"queries": len(train), "fingerprint": train.fingerprint},
-            "validation": {
-                "queries": len(val),
-                "fingerprint": val.fingerprint,
-                "incoming": round(fmean(incoming), 6),
-                "uncompiled": round(first.value, 6),
-                "compiled": round(chosen.value, 6),
-                "gain_over_uncompiled": [round(x, 6) for x in (gain.mean, gain.lo, gain.hi)],
-            },
-            "chosen": {"variant": chosen.variant, "prior": chosen.prior, "tokens": chosen.tokens},
-            "trials": [
-                {
-                    "variant": t.variant,
-                    "prior": t.prior,
-                    "value": round(t.value, 6),
-                    "calls": t.calls,
-                }
-                for t in search.trials
-            ],
-            "spent": {
-                "calls": search.usage.calls,
-                "prompt_tokens": search.usage.prompt_tokens,
-                "completion_tokens": search.usage.completion_tokens,
-                "cost": search.usage.cost,
-                "seconds": round(seconds, 1),
-            },
-        }
-
 
 def with_settled_judge(student: Reranker) -> Reranker:
     """A copy whose judge is the one that will answer: what ``auto`` stands for with this LM.
@@ -292,22 +226,6 @@ def with_settled_judge(student: Reranker) -> Reranker:
     return copy
 
 
-def choose(trials: Sequence[Trial]) -> Trial:
-    """The cheapest setting within one standard error of the best, and the best among those.
-
-    Settings that differ by less than a tenth in tokens are equally cheap.
-    """
-    best = max(trials, key=lambda trial: trial.value)
-    good = [t for t in trials if best.value - t.value <= _error(best, t)]
-    cheapest = min(t.tokens for t in good)
-    cheap = [t for t in good if t.tokens <= cheapest * 1.1 + 1e-9]
-    return max(cheap, key=lambda trial: trial.value)
-
-
-def _error(a: Trial, b: Trial) -> float:
-    return standard_error([x - y for x, y in zip(a.values, b.values, strict=True)])
-
-
 def _parts(trainset: Any, valset: Any, seed: int) -> tuple[Any, Any]:
     train = as_dataset(trainset)
     if valset is not None:
@@ -319,20 +237,3 @@ def _parts(trainset: Any, valset: Any, seed: int) -> tuple[Any, Any]:
         )
     train, val = train.split(0.5, 0.5, seed=seed)
     return train, val
-
-
-def _study(seed: int) -> optuna.Study:
-    with _quiet():
-        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8)
-        return optuna.create_study(direction="maximize", sampler=sampler)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Optuna announces every study on stderr; not inside another program's output."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

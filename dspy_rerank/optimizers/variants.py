@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from ..judges.base import SignatureJudge
-from ..judges.labels import estimate_tokens
+from ..reading.labels import estimate_tokens
 from .examples import Labelled
 
 WORDINGS: dict[str, tuple[str, ...]] = {

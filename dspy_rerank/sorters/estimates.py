@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..judges.labels import clean, estimate_tokens, truncate
+from ..reading.labels import clean, estimate_tokens, truncate
 from ..types import Count, Estimate, Span
 from .plans import Shape
 

@@ -90,12 +90,12 @@ def test_an_answer_has_text_logprobs_and_usage(lm: dspy.LM) -> None:
 
 
 def test_likelihood_equals_the_slow_reference(lm: dspy.LM, llama: Llama) -> None:
-    fast = scores(lm.engine.complete(scoring(QUERY)))
-    slow = by_the_whole_distribution(llama, PROMPT, f" {QUERY}")
+    fast = scores(lm.engine.complete(scoring("What is Paris?")))
+    slow = by_the_whole_distribution(llama, PROMPT, " What is Paris?")
     assert fast == pytest.approx(slow, abs=1e-2)
 
 
-@pytest.mark.parametrize("text", ["你好", "Où 😀?", "naïve 法国"])
+@pytest.mark.parametrize("text", ["你好", "où 😀?"])
 def test_likelihood_of_characters_made_of_several_tokens(
     lm: dspy.LM, llama: Llama, text: str
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dspy_rerank.judges.labels import (
+from dspy_rerank.reading.labels import (
     clean,
     estimate_tokens,
     letters,

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dspy_rerank.judges.answers import (
+from dspy_rerank.reading.answers import (
     read_choice,
     read_grade,
     read_order,
     read_preference,
     read_yes_no,
 )
-from dspy_rerank.judges.labels import letters, numbers
-from dspy_rerank.judges.unwrap import unwrap
+from dspy_rerank.reading.labels import letters, numbers
+from dspy_rerank.reading.unwrap import unwrap
 from dspy_rerank.types import Judgment
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dspy_rerank.judges.unwrap import unwrap
+from dspy_rerank.reading.unwrap import unwrap
 
 PEELED = {
     "nothing around it": ("B", "B"),

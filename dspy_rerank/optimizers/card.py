@@ -1,0 +1,51 @@
+"""The card of a compiled program: what was tried, on what, with what result, at what price."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from ..evaluation import baseline
+from ..stats import paired_interval
+from ..types import Usage
+from .trials import Trial
+
+
+def card(
+    trials: Sequence[Trial], chosen: Trial, *, metric: str, seed: int, train: Any, val: Any,
+    usage: Usage, seconds: float,
+) -> dict[str, Any]:  # fmt: skip
+    """All that a report needs, as JSON values; the first trial is the uncompiled program."""
+    return {
+        "metric": metric,
+        "seed": seed,
+        "train": {"queries": len(train), "fingerprint": train.fingerprint},
+        "validation": _validation(trials[0], chosen, metric, seed, val),
+        "chosen": {"variant": chosen.variant, "prior": chosen.prior, "tokens": chosen.tokens},
+        "trials": [
+            {"variant": t.variant, "prior": t.prior, "value": round(t.value, 6), "calls": t.calls}
+            for t in trials
+        ],
+        "spent": _spent(usage, seconds),
+    }
+
+
+def _validation(first: Trial, chosen: Trial, metric: str, seed: int, val: Any) -> dict[str, Any]:
+    gain = paired_interval(chosen.values, first.values, seed=seed)
+    return {
+        "queries": len(val),
+        "fingerprint": val.fingerprint,
+        "incoming": round(fmean(baseline(val, [metric]).values[metric]), 6),
+        "uncompiled": round(first.value, 6),
+        "compiled": round(chosen.value, 6),
+        "gain_over_uncompiled": [round(x, 6) for x in (gain.mean, gain.lo, gain.hi)],
+    }
+
+
+def _spent(usage: Usage, seconds: float) -> dict[str, Any]:
+    return {
+        "calls": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
+        "seconds": round(seconds, 1),
+    }
