@@ -27,6 +27,13 @@ class CompactAdapter(dspy.ChatAdapter):
         super().__init__(use_json_adapter_fallback=False, **options)
         self.cue = cue
 
+    def format(
+        self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> Any:
+        """DSPy's messages, less a system message that says nothing."""
+        prompt = super().format(signature, demos, inputs)
+        return [message for message in prompt if message["content"]]
+
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
         """Instructions, and for a closed choice the words that are allowed."""
         lines = [signature.instructions.strip(), *_closed_choice(signature), *_fields(signature)]

@@ -239,7 +239,7 @@ def _build_signature(described: Mapping[str, Any]) -> type[dspy.Signature]:
         )
         for f in described["fields"]
     }
-    return dspy.make_signature(fields, described["instructions"], described["name"])
+    return dspy.make_signature(fields, described["instructions"] or " ", described["name"])
 
 
 def _without_lm(state: Any) -> Any:

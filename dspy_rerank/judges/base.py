@@ -204,14 +204,20 @@ def own_signature(
 ) -> type[dspy.Signature]:
     """A class of the judge's own: DSPy optimizers may edit a shared signature in place."""
     made: Any = dspy.make_signature(signature) if isinstance(signature, str) else signature
-    return made.with_instructions(instructions or made.instructions)
+    return instructed(made, made.instructions if instructions is None else instructions)
+
+
+def instructed(signature: type[dspy.Signature], text: str) -> type[dspy.Signature]:
+    """The signature with other instructions; DSPy would fill in empty ones, but not blank ones."""
+    return signature.with_instructions(text or " ")
 
 
 def with_reasoning(signature: type[dspy.Signature]) -> type[dspy.Signature]:
     """The signature with an explanation asked for before its outputs."""
     if "reasoning" in signature.output_fields:
         return signature
-    return signature.prepend("reasoning", dspy.OutputField(desc="a short explanation"), type_=str)
+    field = dspy.OutputField(desc="a short explanation")
+    return instructed(signature.prepend("reasoning", field, type_=str), signature.instructions)
 
 
 def reminding(signature: type[dspy.Signature]) -> type[dspy.Signature]:
@@ -219,7 +225,8 @@ def reminding(signature: type[dspy.Signature]) -> type[dspy.Signature]:
 
     It stands behind the passages, so the prompt's prefix stays byte-identical.
     """
-    return signature.append(REMINDER, dspy.InputField(), type_=str)
+    asked_again = signature.append(REMINDER, dspy.InputField(), type_=str)
+    return instructed(asked_again, signature.instructions)
 
 
 def shuffled(group: Group, query: str, seed: int) -> Group:

@@ -16,10 +16,16 @@ class GradeRelevance(dspy.Signature):
 
 
 class QueryFromPassage(dspy.Signature):
-    """Below is a passage, then a question that the passage answers."""
+    """The query given the passage; scored, not generated, and best without any instructions.
+
+    A sentence of instructions took the embedded model's nDCG@10 on noveleval from 0.69 to 0.62.
+    """
 
     passage: str = dspy.InputField()
     query: str = dspy.OutputField(desc="A question this passage answers")
+
+
+QueryFromPassage.instructions = ""
 
 
 class PreferPassage(dspy.Signature):

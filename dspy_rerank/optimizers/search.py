@@ -54,7 +54,8 @@ class RerankerSearch(Teleprompter):
     Args:
         metric: What to maximise, such as ``nDCG@10``.
         trials: How many settings to try.
-        instructions: Wordings to try beside the judge's own; none tries a few general ones.
+        instructions: Wordings to try beside the judge's own; none tries a few general ones. For
+            a likelihood judge they are headings before the query, such as "A user searched for".
         demos: Numbers of demonstrations to try.
         demo_draws: Different sets to try for each number.
         max_demo_tokens: For all demonstrations of a set.

@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from ..judges.base import SignatureJudge
+from ..judges.base import SignatureJudge, instructed
 from ..reading.labels import estimate_tokens
 from .examples import Labelled
 
@@ -19,8 +19,8 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "number from 0 (not at all) to 3 (fully).",
     ),
     "likelihood": (
-        "Passages from a collection, each followed by what a user typed to find it.",
-        "A search engine's log: a page, and then the query for which the user chose it.",
+        "A user found this passage by searching for",
+        "This passage solves the following problem",
     ),
     "pairwise": (
         "Two search results, A and B. Which one would satisfy the person who typed the query "
@@ -43,26 +43,39 @@ class Variant:
 
     Attributes:
         name: Short, for tables.
-        instructions: ``None`` keeps the judge's own.
+        wording: ``None`` keeps the judge's own. Instructions, or for a likelihood judge the
+            heading before the query, which moves such a judge more.
         demos: Shown before every question.
     """
 
     name: str
-    instructions: str | None
+    wording: str | None
     demos: tuple[dspy.Example, ...] = ()
 
     def apply(self, judge: SignatureJudge) -> None:
         """Put this prompt into a judge."""
         predict = judge.predict
-        if self.instructions is not None:
-            predict.signature = judge.signature.with_instructions(self.instructions)
+        if self.wording is not None:
+            predict.signature = reworded(judge, self.wording)
         predict.demos = [dict(demo) for demo in self.demos]
 
 
+def by_likelihood(judge: SignatureJudge) -> bool:
+    """Whether a judge scores the query instead of answering."""
+    return judge.settings["evidence"] == "likelihood"
+
+
+def reworded(judge: SignatureJudge, wording: str) -> type[dspy.Signature]:
+    """The judge's signature with other instructions, or another heading for the scored query."""
+    if by_likelihood(judge):
+        updated: Any = judge.signature.with_updated_fields
+        return instructed(updated(judge.roles.answer, desc=wording), judge.signature.instructions)
+    return instructed(judge.signature, wording)
+
+
 def wordings(judge: SignatureJudge, given: Sequence[str]) -> list[tuple[str, str | None]]:
-    """The judge's own instructions, then those given or, without any, those we know."""
-    kind = "likelihood" if judge.settings["evidence"] == "likelihood" else judge.kind
-    others = given or WORDINGS[kind]
+    """The judge's own wording, then those given or, without any, those we know."""
+    others = given or WORDINGS["likelihood" if by_likelihood(judge) else judge.kind]
     return [("own", None), *((f"wording {i}", text) for i, text in enumerate(others, 1))]
 
 

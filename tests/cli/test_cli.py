@@ -177,7 +177,9 @@ def test_models_lists_what_is_there(capsys):
     assert json.loads(out)["embedded"] == "local/smollm2-135m"
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["rerank"], ["rerank", "q", "--top-k", "0"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["rerank"], ["rerank", "q", "--top-k", "0"]]
+)
 def test_wrong_usage_is_exit_code_2(capsys, arguments):
     with pytest.raises(SystemExit) as stop:
         main(arguments)

@@ -5,6 +5,7 @@ import pytest
 
 import dspy_rerank as dr
 from dspy_rerank import datasets
+from dspy_rerank.adapters import CONTINUING
 from dspy_rerank.errors import InputError
 from dspy_rerank.optimizers import RerankerSearch, demo_sets, judgment_examples
 from dspy_rerank.testing import oracle_judge, scripted_lm
@@ -157,3 +158,16 @@ def test_a_function_judge_has_nothing_to_compile():
         search(lm=scripted_lm("1")).compile(
             dr.MergeSort(oracle_judge({}, "pairwise")), trainset=labelled(4)
         )
+
+
+def test_a_likelihood_judge_is_reworded_in_its_heading_and_keeps_no_instructions(tmp_path):
+    from dspy_rerank.optimizers import Variant
+
+    judge = dr.PointwiseJudge(evidence="likelihood")
+    Variant("x", "A user typed").apply(judge)
+    loaded = dr.load(dr.save(dr.ScoreSort(judge), tmp_path / "p.json")).judge
+    for each in (judge, loaded):
+        assert each.signature.instructions == ""
+        assert each.signature.output_fields["query"].json_schema_extra["desc"] == "A user typed"
+    messages = CONTINUING.format(judge.signature, [], {"passage": "p"})
+    assert messages == [{"role": "user", "content": "Passage: p\nA user typed:"}]
