@@ -13,6 +13,7 @@ from .judges import FunctionJudge, Judge, ListwiseJudge, PairwiseJudge, Pointwis
 from .options import Options
 from .program import load, save
 from .ranking import Ranked, Ranking
+from .self_certainty import self_certainty
 from .sorters import (
     AllPairs,
     Consensus,
@@ -64,6 +65,7 @@ __all__ = [
     "optimizers",
     "rerank",
     "save",
+    "self_certainty",
     "testing",
 ]
 

@@ -38,11 +38,13 @@ class _Choices(NamedTuple):
     """Successive choices, the form in which Plackett-Luce reads weak orders.
 
     Attributes:
-        log_share: Row per choice: log of the share with which each item stands for election.
+        item: Row per choice: who stood for election, filled up with item 0.
+        log_share: The log of the share with which each of them stood; that of a filling is -inf.
         weight: How much each choice counts.
         credit: How often each item was chosen, by weight.
     """
 
+    item: NDArray[np.intp]
     log_share: Matrix
     weight: Vector
     credit: Vector
@@ -191,44 +193,70 @@ def _luce_posterior(
 
 
 def _choices(orders: Sequence[WeakOrder], weights: Sequence[float], n: int) -> _Choices:
-    shares, counts, credit = [], [], np.zeros(n)
-    for tiers, weight in zip(orders, weights, strict=True):
-        for place, tier in enumerate(tiers):
-            share = _tier_shares(tiers, place, n)
-            shares.append(share)
-            counts += [weight] * len(share)
-            credit[list(tier)] += weight * len(share) / len(tier)
-    stacked = np.concatenate(shares) if shares else np.zeros((0, n))
+    listed = [[item for tier in tiers for item in tier] for tiers in orders]
+    width = max(map(len, listed), default=0)
+    items, shares, counts, credit = [], [], [], np.zeros(n)
+    for tiers, members, weight in zip(orders, listed, weights, strict=True):
+        share = _shares(tiers, width)
+        items.append(np.tile(_filled(members, width), (len(share), 1)))
+        shares.append(share)
+        counts += [weight] * len(share)
+        for tier, choices in zip(tiers, _choices_in(tiers), strict=True):
+            credit[list(tier)] += weight * choices / len(tier)
+    stacked = np.concatenate(shares) if shares else np.zeros((0, width))
+    who = np.concatenate(items) if items else np.zeros((0, width), dtype=np.intp)
     with np.errstate(divide="ignore"):
-        return _Choices(np.log(stacked), np.array(counts), credit)
+        return _Choices(who, np.log(stacked), np.array(counts), credit)
 
 
-def _tier_shares(tiers: WeakOrder, place: int, n: int) -> Matrix:
-    """Shares of the items in the choices that place one tier, one row a choice.
+def _filled(members: Sequence[int], width: int) -> NDArray[np.intp]:
+    row = np.zeros(width, dtype=np.intp)
+    row[: len(members)] = members
+    return row
+
+
+def _choices_in(tiers: WeakOrder) -> list[int]:
+    """How many choices place each tier: what is left at the end was not chosen from."""
+    last = len(tiers) - 1
+    sizes = [len(tier) for tier in tiers]
+    return [*sizes[:-1], sizes[-1] - 1 if last == 0 else 0] if sizes else []
+
+
+def _shares(tiers: WeakOrder, width: int) -> Matrix:
+    """Shares of the members in each choice, in the order of the tiers, one row a choice.
 
     Of t tied items, j are gone before choice j and nobody knows which: each stands with 1 - j/t.
     """
-    size, last = len(tiers[place]), place == len(tiers) - 1
-    rows = (size - 1 if place == 0 else 0) if last else size
-    share = np.zeros((rows, n))
-    share[:, [item for tier in tiers[place:] for item in tier]] = 1.0
-    share[:, list(tiers[place])] -= np.arange(rows)[:, None] / max(size, 1)
+    counts = _choices_in(tiers)
+    share, row, start = np.zeros((sum(counts), width)), 0, 0
+    whole = sum(map(len, tiers))
+    for tier, count in zip(tiers, counts, strict=True):
+        rows, stop = slice(row, row + count), start + len(tier)
+        share[rows, start:whole] = 1.0
+        share[rows, start:stop] -= np.arange(count)[:, None] / max(len(tier), 1)
+        row, start = row + count, stop
     return share
 
 
 def _luce(choices: _Choices, strength: Vector) -> Curve:
-    utility = choices.log_share + strength
+    item, n = choices.item, len(strength)
+    utility = choices.log_share + strength[item]
     peak = utility.max(axis=1, keepdims=True, initial=-np.inf)
     mass = np.exp(utility - peak)
     total = mass.sum(axis=1, keepdims=True)
     chance, weighted = mass / total, mass / total * choices.weight[:, None]
-    expected = weighted.sum(axis=0)
+    expected = _gathered(item, weighted, n)
     value = choices.credit @ strength - choices.weight @ (peak + np.log(total)).ravel()
-    return Curve(
-        float(value),
-        choices.credit - expected,
-        lambda v: expected * v - np.einsum("ci,c->i", weighted, np.einsum("ci,i->c", chance, v)),
-    )
+
+    def bend(v: Vector) -> Vector:
+        mean = np.einsum("ci,ci->c", chance, v[item])
+        return expected * v - _gathered(item, weighted * mean[:, None], n)
+
+    return Curve(float(value), choices.credit - expected, bend)
+
+
+def _gathered(item: NDArray[np.intp], amount: Matrix, n: int) -> Vector:
+    return np.bincount(item.ravel(), amount.ravel(), minlength=n)
 
 
 def _terry(won: Matrix, strength: Vector) -> Curve:

@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+ROUNDING = 1e-3
+"""How far above zero a log-probability may come out of reduced precision; more is no logprob."""
+
 
 class Token(NamedTuple):
     """One token of a completion.
@@ -40,9 +43,9 @@ def _get(source: Any, name: str) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    return float(value) if value <= 1e-6 else None
+    return min(0.0, float(value)) if value <= ROUNDING else None
 
 
 def _token(entry: Any) -> Token | None:

@@ -48,12 +48,19 @@ def tokens_of(source: Any) -> tuple[Token, ...]:
     if source is None or isinstance(source, str):
         return ()
     if isinstance(source, list | tuple):
-        if source and isinstance(source[0], int | float):
-            source = [{"token": "", "logprob": value} for value in source]
-        return read_tokens(source)
+        return _listed(source)
     found = read_tokens(_get(source, "logprobs") or source)
     choices = _get(source, "choices")
     return found or (tokens_of(choices[0]) if choices else ())
+
+
+def _listed(source: Sequence[Any]) -> tuple[Token, ...]:
+    """Tokens of a list of entries, of plain numbers, or of what calling a DSPy LM returns."""
+    if source and isinstance(source[0], int | float):
+        return read_tokens([{"token": "", "logprob": value} for value in source])
+    if len(source) == 1 and _get(source[0], "logprob") is None:
+        return tokens_of(source[0])
+    return read_tokens(source)
 
 
 def _get(source: Any, name: str) -> Any:
@@ -68,7 +75,7 @@ def _read_back(text: str, lm: Any) -> tuple[Token, ...]:
     if "likelihood" in offered_evidence(lm):
         outputs = lm("Text:", **scoring(text))
     else:
-        outputs = lm(REPEAT + text, logprobs=True, temperature=0.0)
+        outputs = lm(REPEAT + text, logprobs=True, top_logprobs=5, temperature=0.0)
     return tokens_of(outputs[0]) if isinstance(outputs[0], Mapping) else ()
 
 
