@@ -75,7 +75,9 @@ def counter() -> Callable[[str], int]:
 def main() -> None:
     """Print the table as Markdown."""
     documents, count = passages(), counter()
-    print(f"top {TOP_K} of {N} passages, {sum(map(count, documents)) // N} tokens each on average\n")
+    print(
+        f"top {TOP_K} of {N} passages, {sum(map(count, documents)) // N} tokens each on average\n"
+    )
     print("| method | calls | rounds | passages read | prompt tokens | answer tokens |")
     print("|---|---|---|---|---|---|")
     for name, build, script in METHODS:

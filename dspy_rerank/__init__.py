@@ -11,6 +11,7 @@ from .defaults import default_reranker, rerank
 from .evaluation import Evaluation, evaluate
 from .judges import FunctionJudge, Judge, ListwiseJudge, PairwiseJudge, PointwiseJudge, SetwiseJudge
 from .options import Options
+from .pairwise import PairwiseRanking, pairwise_rerank
 from .program import load, save
 from .ranking import Ranked, Ranking
 from .self_certainty import self_certainty
@@ -19,11 +20,15 @@ from .sorters import (
     Consensus,
     HeapSort,
     MergeSort,
+    PRPSliding,
     Reranker,
     ScoreSort,
     SlidingWindow,
     Survivor,
+    TDPart,
     TopDown,
+    Tournament,
+    TourRank,
 )
 from .types import Document, Estimate, Judgment, Span, Usage
 
@@ -45,7 +50,9 @@ __all__ = [
     "ListwiseJudge",
     "MergeSort",
     "Options",
+    "PRPSliding",
     "PairwiseJudge",
+    "PairwiseRanking",
     "PointwiseJudge",
     "Ranked",
     "Ranking",
@@ -55,7 +62,10 @@ __all__ = [
     "SlidingWindow",
     "Span",
     "Survivor",
+    "TDPart",
     "TopDown",
+    "TourRank",
+    "Tournament",
     "Usage",
     "datasets",
     "default_reranker",
@@ -63,6 +73,7 @@ __all__ = [
     "load",
     "models",
     "optimizers",
+    "pairwise_rerank",
     "rerank",
     "save",
     "self_certainty",

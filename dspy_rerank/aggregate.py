@@ -256,7 +256,7 @@ def _luce(choices: _Choices, strength: Vector) -> Curve:
 
 
 def _gathered(item: NDArray[np.intp], amount: Matrix, n: int) -> Vector:
-    return np.bincount(item.ravel(), amount.ravel(), minlength=n)
+    return np.bincount(item.ravel(), amount.ravel(), minlength=n).astype(np.float64)
 
 
 def _terry(won: Matrix, strength: Vector) -> Curve:

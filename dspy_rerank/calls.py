@@ -135,9 +135,11 @@ async def call(
         except AdapterParseError as error:
             problem = _explain(error)
     entry = recorder.history[-1] if recorder.history else {}
+    tokens = _tokens(entry, parsed)
+    _strip_logprobs(parsed)
     return Reply(
         text=_completion(entry, parsed),
-        tokens=_tokens(entry, parsed),
+        tokens=tokens,
         usage=_usage(entry, tracker.get_total_tokens()),
         problem=problem,
     )
@@ -175,6 +177,12 @@ def _tokens(entry: Mapping[str, Any], parsed: dspy.Prediction | None) -> tuple[T
     if isinstance(output, Mapping):
         return read_tokens(output.get("logprobs"))
     return read_tokens(parsed.get("logprobs")) if parsed is not None else ()
+
+
+def _strip_logprobs(parsed: dspy.Prediction | None) -> None:
+    """Traces hold this very prediction, and optimizers would keep its logprobs in demos."""
+    if parsed is not None and "logprobs" in parsed:
+        del parsed["logprobs"]
 
 
 def _usage(entry: Mapping[str, Any], totals: Mapping[str, Mapping[str, Any]]) -> Usage:

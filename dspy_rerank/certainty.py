@@ -1,7 +1,9 @@
 """Token log-probabilities, and what can be concluded from them. Pure, no model is called."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 ROUNDING = 1e-3
@@ -67,39 +69,140 @@ def mean_logprob(tokens: Sequence[Token]) -> float | None:
     return math.fsum(token.logprob for token in tokens) / len(tokens)
 
 
-def label_probabilities(
-    tokens: Sequence[Token], labels: Mapping[str, Sequence[str]], answer: str
-) -> dict[str, float] | None:
-    """Probability of each label at the place where the answer's label stands.
+class Masses(NamedTuple):
+    """Probabilities of labels at the place of an answer.
+
+    Attributes:
+        of: They sum to one over the labels; ``None`` when they cannot be told.
+        why: Why they cannot be told; else empty.
+    """
+
+    of: dict[str, float] | None
+    why: str = ""
+
+
+def place_of(tokens: Sequence[Token], said: str, offset: int | None, names: Iterable[str]) -> int:
+    """Where an answer begins in the joined text of the tokens, or -1.
 
     Args:
         tokens: The whole completion, wrapping included.
-        labels: Each label with its further spellings; the mass of all spellings is summed.
-        answer: The label that was read as the answer. The last token that spells it is taken for
-            the place of the answer, so that reasoning and headers before it do not matter.
-
-    Returns:
-        Probabilities that sum to one over the labels, or ``None`` when no token spells the answer
-        or the alternatives were not given.
+        said: The answer field's text as unwrapped; its last mention counts, so that reasoning
+            and headers before it do not matter.
+        offset: Where the answer begins in that text, if this is known.
+        names: Spellings of the answer; without an offset the last one that stands alone counts,
+            in this case if there is one, in any case otherwise.
     """
-    spelling = {_bare(s): label for label, more in labels.items() for s in (label, *more)}
-    for token in reversed(tokens):
-        if spelling.get(_bare(token.token)) == answer and token.top:
-            return _masses(token, spelling, labels)
+    whole = _plain("".join(token.token for token in tokens))
+    start = whole.rfind(said) if said else -1
+    if start >= 0 and offset is not None:
+        return start + offset
+    for flags in (0, re.IGNORECASE):
+        words = "|".join(re.escape(name) for name in names)
+        found = list(
+            re.finditer(rf"(?<![^\W_])(?:{words})(?![^\W_])", whole[max(0, start) :], flags)
+        )
+        if found:
+            return max(0, start) + found[-1].start()
+    return -1
+
+
+def label_masses(
+    tokens: Sequence[Token], place: int, labels: Mapping[str, Sequence[str]]
+) -> Masses:
+    """Probability of each label at a place of the completion.
+
+    The mass of all spellings of a label is summed: other capitals, leading spaces, quotes glued
+    to it. A label that is written in several tokens is followed along the answer that was given.
+    Labels that are not among the alternatives, of which providers give the top few, count zero.
+
+    Args:
+        tokens: The whole completion.
+        place: Where the answer begins in the tokens' joined text.
+        labels: Each label with its further spellings.
+    """
+    if not tokens:
+        return Masses(None, "the model gave no log-probabilities")
+    at = _token_at(tokens, place)
+    if at is None:
+        return Masses(None, "no token spells the answer")
+    if len(tokens[at].top) < 2:
+        return Masses(None, "the model gave no alternatives to its tokens")
+    names = {name.lower(): label for label, more in labels.items() for name in (label, *more)}
+    tally = _Tally(names, dict.fromkeys(labels, 0.0))
+    _spread(tokens, at, "", 1.0, tally)
+    total = math.fsum(tally.mass.values())
+    if total <= 0 or tally.doubtful > DOUBT * total:
+        return Masses(None, "the alternatives cannot be told apart by their first token")
+    return Masses({label: mass / total for label, mass in tally.mass.items()})
+
+
+DOUBT = 0.05
+"""Share of mass on alternatives that may begin several labels, above which nothing is concluded."""
+
+
+@dataclass
+class _Tally:
+    names: Mapping[str, str]
+    mass: dict[str, float]
+    doubtful: float = 0.0
+
+    def continues(self, word: str) -> bool:
+        """Whether a longer name begins with the word."""
+        return any(name.startswith(word) and name != word for name in self.names)
+
+    def add(self, word: str, ended: bool, chosen: bool, mass: float) -> None:
+        """Credit an alternative's mass to the label that it spells or begins."""
+        exact = self.names.get(word)
+        begun = set() if ended else {la for n, la in self.names.items() if n.startswith(word)}
+        if exact is not None:
+            self.mass[exact] += mass
+            self.doubtful += mass if begun - {exact} and not chosen else 0.0
+        elif len(begun) == 1 and (chosen or len(word) > 1):
+            self.mass[begun.pop()] += mass
+        elif begun and (chosen or len(word) > 1):
+            self.doubtful += mass
+
+
+def _spread(tokens: Sequence[Token], at: int, before: str, weight: float, tally: _Tally) -> None:
+    """Share the mass at a token among the labels, following the one chosen where it goes on."""
+    token = tokens[at]
+    alternatives = dict(token.top)
+    alternatives.setdefault(token.token, token.logprob)
+    for text, logprob in alternatives.items():
+        word, ended = _word(text, before)
+        mass, chosen = weight * math.exp(logprob), text == token.token
+        goes_on = chosen and not ended and at + 1 < len(tokens) and tokens[at + 1].top
+        if not word:
+            continue
+        if goes_on and tally.continues(word):
+            _spread(tokens, at + 1, word, mass, tally)
+        else:
+            tally.add(word, ended, chosen, mass)
+
+
+def _word(text: str, before: str) -> tuple[str, bool]:
+    """What a token makes of the word begun before it, and whether the word ends in it."""
+    plain = _plain(text).lower()
+    rest = plain if before else plain.lstrip(_DECORATION)
+    run = re.match(r"[^\W_]*", rest)
+    added = run.group() if run else ""
+    return before + added, len(added) < len(rest)
+
+
+def _token_at(tokens: Sequence[Token], place: int) -> int | None:
+    """The token in which a place of the joined text lies."""
+    end = 0
+    for number, token in enumerate(tokens):
+        end += len(token.token)
+        if 0 <= place < end:
+            return number
     return None
 
 
-def _masses(token: Token, spelling: Mapping[str, str], labels: Iterable[str]) -> dict[str, float]:
-    mass = dict.fromkeys(labels, 0.0)
-    candidates = dict(token.top)
-    candidates.setdefault(token.token, token.logprob)
-    for text, logprob in candidates.items():
-        label = spelling.get(_bare(text))
-        if label is not None:
-            mass[label] += math.exp(logprob)
-    total = math.fsum(mass.values())
-    return {label: value / total for label, value in mass.items()} if total > 0 else mass
+_DECORATION = "\"'`*[](){}<>.:=,#_-\n\r\t "
+_PLAIN = str.maketrans("Ġ▁Ċ", "  \n")
 
 
-def _bare(text: str) -> str:
-    return text.strip().strip("\"'`*[]().:,Ġ▁ ").lower()
+def _plain(text: str) -> str:
+    """Text with the space marks of tokenizers as the spaces they stand for."""
+    return text.translate(_PLAIN)

@@ -15,17 +15,17 @@ from .sorters import Reranker, ScoreSort, TopDown
 logger = logging.getLogger(__name__)
 
 EMBEDDED = "local/smollm2-135m"
-EMBEDDED_PRIOR = 0.35
 
 
 def default_reranker(lm: Any) -> Reranker:
     """What ranks best with a model, before anything has been compiled.
 
-    A model that prefers to score texts (the embedded one) ranks by query likelihood, blended with
-    the incoming order; any other orders windows of passages.
+    A model that prefers to score texts (the embedded one) ranks by query likelihood; any other
+    orders windows of passages. The incoming order counts for nothing: where it comes from a first
+    stage, give the sorter a ``prior``, or compile one.
     """
     if calls.offered_evidence(lm)[0] == "likelihood":
-        return ScoreSort(PointwiseJudge(evidence="likelihood"), prior=EMBEDDED_PRIOR)
+        return ScoreSort(PointwiseJudge(evidence="likelihood"))
     return TopDown(ListwiseJudge())
 
 
@@ -36,7 +36,7 @@ def rerank(
 
     Args:
         query: What is looked for.
-        documents: Strings, mappings with a text, or Documents, in the first stage's order.
+        documents: Strings, mappings with a text, or Documents, in any order.
         top_k: How many to return; ``None`` is all.
         lm: A DSPy LM or a model name; ``None`` takes DSPy's configured LM, else the embedded
             model where it is installed.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from .budget import Meter
 from .errors import RerankError
+from .judges.presenting import rollouts
 from .judges.protocol import Judge, Question
 from .options import Options
 from .types import Group, Judgment, Outcome, Plan, Usage
@@ -54,7 +55,8 @@ class Engine:
         passages: Text of every candidate, by position.
         inputs: Further inputs of the judge's signature.
         options: Limits and policies.
-        memo: Answers that are known already, by the group as shown; filled as the run goes on.
+        memo: Answers that are known already, by the group as shown (further answers to the same
+            question: with minus their number behind it); filled as the run goes on.
     """
 
     judge: Judge
@@ -104,31 +106,31 @@ class Engine:
 
     async def _judge(self, group: Group) -> Judgment:
         shown = self.judge.presentations(group, self.query, self.options.seed)
-        judgments = await all_or_cancel(self._known(presentation) for presentation in shown)
+        judgments = await all_or_cancel(self._known(*asked) for asked in rollouts(shown))
         return self.judge.combine(group, judgments)
 
-    async def _known(self, shown: Group) -> Judgment:
+    async def _known(self, shown: Group, rollout: int = 0) -> Judgment:
         """The answer to a question, asked only when nobody has or is about to."""
-        if shown in self.memo:
-            return self.memo[shown]
-        task = self._asking.get(shown)
+        key = (*shown, -rollout) if rollout else shown
+        if key in self.memo:
+            return self.memo[key]
+        task = self._asking.get(key)
         if task is None:
-            task = self._asking[shown] = asyncio.ensure_future(self._answer(shown))
+            task = self._asking[key] = asyncio.ensure_future(self._answer(shown, rollout))
         try:
             judgment = await task
         finally:
             if not task.done():
                 task.cancel()
-            self._asking.pop(shown, None)
+            self._asking.pop(key, None)
         if judgment.known:
-            self.memo[shown] = judgment
+            self.memo[key] = judgment
         return judgment
 
-    async def _answer(self, shown: Group) -> Judgment:
+    async def _answer(self, shown: Group, rollout: int) -> Judgment:
         """Ask, and ask again with the complaint while the answer cannot be read."""
-        question = Question(
-            self.query, tuple(self.passages[position] for position in shown), self.inputs
-        )
+        passages = tuple(self.passages[position] for position in shown)
+        question = Question(self.query, passages, self.inputs, rollout=rollout)
         judgment = await self._ask(question)
         for _ in range(self.options.retries):
             if judgment.known or self._stopped:

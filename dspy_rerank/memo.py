@@ -17,8 +17,12 @@ _store: ContextVar[dict[str, Memo] | None] = ContextVar("memo_store", default=No
 
 @contextmanager
 def remembering(store: dict[str, Memo] | None = None) -> Iterator[dict[str, Memo]]:
-    """Within this context no judge is asked the same question twice, whatever the sorter."""
-    kept = {} if store is None else store
+    """Within this context no judge is asked the same question twice, whatever the sorter.
+
+    An inner context without a store of its own joins the outer one.
+    """
+    outer = _store.get()
+    kept = store if store is not None else outer if outer is not None else {}
     token = _store.set(kept)
     try:
         yield kept

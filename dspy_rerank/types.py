@@ -52,10 +52,13 @@ class Judgment:
         best: Setwise and pairwise: the chosen position; ``None`` for a tie.
         tie: Pairwise: the two are equally good.
         score: Pointwise: the grade, or the log-likelihood in evidence mode ``likelihood``.
-        confidence: In [0, 1]; pairwise and setwise: probability of ``best``.
+        confidence: In [0, 1]: probability that the answer (``best``, the tie, the first of
+            ``order``, the likeliest grade) is right.
         confidence_source: Where the confidence comes from; ``none`` when there is none.
         evidence: How the answer was taken out of the model.
-        reason: Why the judgment is unknown, or what was repaired.
+        probabilities: That each member of the group is the better, the best or the first one,
+            in the group's order, where the evidence tells.
+        reason: Why the judgment is unknown, what was repaired, or why there is no confidence.
         raw: The model's answer as it came, for the audit trail.
         asks: How many questions this judgment combines (2 for a swapped pair).
     """
@@ -70,6 +73,7 @@ class Judgment:
     confidence: float | None = None
     confidence_source: ConfidenceSource = "none"
     evidence: Evidence = "generate"
+    probabilities: tuple[float, ...] | None = None
     reason: str = ""
     raw: str = ""
     asks: int = 1

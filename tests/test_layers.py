@@ -18,12 +18,14 @@ ALLOWED = {
     "metrics": FOUNDATION | {"trec"},
     "stats": FOUNDATION,
     "certainty": FOUNDATION,
+    "capability": set(),
     "reading": FOUNDATION | {"reading"},
     "documents": FOUNDATION,
     "datasets": FOUNDATION | {"datasets", "trec", "documents"},
     "sorters/plans": PURE | {"sorters/plans"},
     "judges": FOUNDATION
-    | {"judges", "reading", "adapters", "background", "calls", "certainty", "settings"},
+    | {"judges", "reading", "adapters", "background", "calls", "capability", "certainty"}
+    | {"settings"},
     "engine": FOUNDATION | {"budget", "judges", "options"},
 }
 

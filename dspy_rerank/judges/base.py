@@ -1,25 +1,29 @@
 """What the four judges over a DSPy signature share."""
 
-import hashlib
-import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import dspy
 
-from .. import calls
+from .. import calls, capability
 from ..adapters import COMPACT
 from ..background import run_sync
 from ..errors import EvidenceError, InputError
+from ..reading._claims import CHOICE, Grammar
 from ..reading.labels import clean
 from ..reading.unwrap import unwrap
 from ..settings import Settings
-from ..types import Group, Judgment, Kind
+from ..types import Group, Judgment, Kind, Usage
+from .presenting import rollouts, shuffled
 from .protocol import Answer, Failure, Question
+from .rewording import REMINDER, own_signature, reminding, with_confidence, with_reasoning
 from .roles import Roles, roles_of
+from .sureness import stated, token_masses, unsure
+from .votes import voted
 
-REMINDER = "reminder"
+SAMPLED = 0.7
+"""Temperature of votes where none is set: at zero all of them would be the same."""
 
 
 class SignatureJudge(dspy.Module):
@@ -28,8 +32,16 @@ class SignatureJudge(dspy.Module):
     Args:
         signature: Asked instead of the default; may have extra inputs.
         instructions: Replaces the signature's instructions.
-        evidence: How the answer is taken out of the model; ``auto`` decides by what it can do.
-        reasoning: Ask for an explanation before the answer.
+        evidence: How the answer is taken out of the model. ``generate`` reads it. ``logprobs``
+            also takes probabilities from the answer's tokens; where the model gives none, there
+            is no confidence and the judgment's reason says so. ``stated`` has the model write
+            its confidence, in [0, 1], before its answer. ``auto`` decides by what the model can
+            do, which the first answer shows: no question is asked to find out.
+        votes: Ask each question so often and go by the majority; the confidence is its share
+            (Wang et al. 2023, arXiv:2203.11171). Sampled at temperature 0.7 unless a higher one
+            than zero is set.
+        reasoning: Ask for an explanation before the answer; then ``auto`` does not go by tokens,
+            which the explanation has all but decided.
         adapter: A DSPy adapter for these calls only; ``None`` is the compact one.
         temperature: Of every call; ``None`` leaves it to the model.
         max_tokens: Of every call; ``None`` leaves it to the model.
@@ -37,7 +49,11 @@ class SignatureJudge(dspy.Module):
 
     KIND: ClassVar[Kind]
     DEFAULT: ClassVar[type[dspy.Signature]]
-    EVIDENCE: ClassVar[tuple[str, ...]] = ("auto", "generate")
+    EVIDENCE: ClassVar[tuple[str, ...]] = ("auto", "generate", "logprobs", "stated")
+    GRAMMAR: ClassVar[Grammar] = CHOICE
+    """How answers are put that tokens are looked up for."""
+    AUTO_TOKENS: ClassVar[bool] = True
+    """Whether ``auto`` goes by tokens where there are any."""
 
     def __init__(
         self,
@@ -45,6 +61,7 @@ class SignatureJudge(dspy.Module):
         *,
         instructions: str | None = None,
         evidence: str = "auto",
+        votes: int = 1,
         reasoning: bool = False,
         adapter: dspy.Adapter | None = None,
         temperature: float | None = 0.0,
@@ -57,11 +74,14 @@ class SignatureJudge(dspy.Module):
                 f"evidence={evidence!r} is not something a {self.KIND} judge can use; "
                 f"expected one of {', '.join(self.EVIDENCE)}"
             )
+        _check_votes(votes, evidence)
         chosen = own_signature(signature or self._default(evidence), instructions)
+        chosen = with_confidence(chosen) if evidence == "stated" else chosen
         self.predict = dspy.Predict(with_reasoning(chosen) if reasoning else chosen)
         self.adapter = adapter
         self.settings = Settings(
             evidence=evidence,
+            votes=votes,
             reasoning=reasoning,
             temperature=temperature,
             max_tokens=max_tokens,
@@ -105,22 +125,52 @@ class SignatureJudge(dspy.Module):
 
     def presentations(self, group: Group, query: str, seed: int) -> tuple[Group, ...]:
         """The group as it stands, or shuffled by ``(seed, query, group)`` when set so."""
+        votes = self.settings["votes"]
         if not self.settings.values.get("shuffle") or len(group) < 2:
-            return (group,)
-        return (shuffled(group, query, seed),)
+            return (group,) * votes
+        return tuple(shuffled(group, query, seed + vote) for vote in range(votes))
 
     async def ask(self, question: Question) -> Answer:
         """Put one question to the model and read its answer."""
-        reply = await calls.call(
+        reply, refusals = await self._reply(question)
+        judgment = self._judge(reply, question)
+        usage = replace(reply.usage, passages_read=len(question.passages))
+        return Answer(judgment, usage + Usage(failed_calls=refusals, cost=0.0))
+
+    async def _reply(self, question: Question) -> tuple[calls.Reply, int]:
+        """What came back, and how often the model refused to give log-probabilities before."""
+        lm, refusals = calls.current_lm(self.predict), 0
+        while True:
+            asking = self._tokens_asked(lm)
+            try:
+                reply = await self._call(question, asking)
+                break
+            except dspy.LMError as error:
+                if not asking or not capability.refused(lm, error, asking["top_logprobs"]):
+                    raise
+                refusals += 1
+        if asking:
+            capability.learn(lm, reply.text, bool(reply.tokens))
+        return reply, refusals
+
+    async def _call(self, question: Question, asking: dict[str, Any]) -> calls.Reply:
+        return await calls.call(
             self.predict,
             self._inputs(question),
             adapter=self.adapter or self._adapter(),
-            config=self._config(question),
+            config={**self._config(question), **asking},
             signature=reminding(self.signature) if question.complaint else None,
         )
-        judgment = self._judge(reply, question)
-        usage = replace(reply.usage, passages_read=len(question.passages))
-        return Answer(judgment, usage)
+
+    def _tokens_asked(self, lm: Any) -> dict[str, Any]:
+        """Configuration that asks for log-probabilities, where they are of use."""
+        wanted = self.settings["evidence"] == "logprobs"
+        return capability.asking(lm, anyway=wanted) if wanted or self._auto_tokens else {}
+
+    @property
+    def _auto_tokens(self) -> bool:
+        auto = self.settings["evidence"] == "auto" and self.AUTO_TOKENS
+        return auto and not self.settings["reasoning"] and self.settings["votes"] == 1
 
     def _adapter(self) -> dspy.Adapter:
         return COMPACT
@@ -135,13 +185,47 @@ class SignatureJudge(dspy.Module):
 
     def _config(self, question: Question) -> dict[str, Any]:
         names = ("temperature", "max_tokens")
-        return {n: self.settings[n] for n in names if self.settings[n] is not None}
+        config = {n: self.settings[n] for n in names if self.settings[n] is not None}
+        if self.settings["votes"] > 1 and not config.get("temperature"):
+            config["temperature"] = SAMPLED
+        return {**config, "rollout_id": question.rollout} if question.rollout else config
 
     def _judge(self, reply: calls.Reply, question: Question) -> Judgment:
         text = unwrap(reply.text, self.roles.answer)
         judgment = self._read(text or "", len(question.passages))
         why = judgment.reason or ("" if judgment.known else reply.problem)
-        return replace(judgment, raw=reply.text, reason=why)
+        judgment = replace(judgment, raw=reply.text, reason=why)
+        return self._with_confidence(judgment, reply, text or "") if judgment.known else judgment
+
+    def _with_confidence(self, judgment: Judgment, reply: calls.Reply, said: str) -> Judgment:
+        """The judgment with how sure the model was, by the evidence that is set."""
+        evidence = self.settings["evidence"]
+        if evidence == "stated":
+            return stated(judgment, reply.text)
+        if evidence != "logprobs" and not (self._auto_tokens and reply.tokens):
+            return judgment
+        labels = self._labels(len(judgment.group))
+        answer = self._label(judgment)
+        if answer not in labels:
+            return unsure(judgment, f"{answer} is none of {', '.join(labels)}")
+        masses = token_masses(reply, said, self.GRAMMAR, labels, answer)
+        if masses.of is None:
+            refusal = capability.found(calls.current_lm(self.predict)).why
+            return unsure(judgment, masses.why if reply.tokens else refusal or masses.why)
+        weighed = self._weighed(judgment, masses.of)
+        return replace(weighed, confidence_source="logprob", evidence="logprobs")
+
+    def _labels(self, shown: int) -> dict[str, tuple[str, ...]]:
+        """The labels of all possible answers, each with its further spellings."""
+        raise NotImplementedError
+
+    def _label(self, judgment: Judgment) -> str:
+        """The label of the answer that was read."""
+        raise NotImplementedError
+
+    def _weighed(self, judgment: Judgment, masses: Mapping[str, float]) -> Judgment:
+        """The judgment, given the probability of each label."""
+        raise NotImplementedError
 
     def _read(self, text: str, shown: int) -> Judgment:
         raise NotImplementedError
@@ -166,9 +250,10 @@ class SignatureJudge(dspy.Module):
         raise NotImplementedError
 
     def combine(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
-        """The one judgment, said of the group in the order asked."""
-        (judgment,) = judgments
-        return replace(judgment, group=group)
+        """The one judgment, or the majority of several."""
+        return (
+            replace(judgments[0], group=group) if len(judgments) == 1 else voted(group, judgments)
+        )
 
     def failure(self, error: BaseException) -> Failure:
         """Whether an error of ``ask`` is worth another try."""
@@ -189,9 +274,9 @@ class SignatureJudge(dspy.Module):
         judge = self.ready()
         group = tuple(range(len(passages)))
         judgments = []
-        for shown in judge.presentations(group, query, seed=0):
+        for shown, rollout in rollouts(judge.presentations(group, query, seed=0)):
             texts = tuple(passages[i] for i in shown)
-            answer = await judge.ask(Question(query, texts, inputs))
+            answer = await judge.ask(Question(query, texts, inputs, rollout=rollout))
             judgments.append(answer.judgment.at(shown))
         return dspy.Prediction(judgment=judge.combine(group, judgments))
 
@@ -199,39 +284,11 @@ class SignatureJudge(dspy.Module):
         return f"{type(self).__name__}({self.signature.__name__})"
 
 
-def own_signature(
-    signature: type[dspy.Signature] | str, instructions: str | None
-) -> type[dspy.Signature]:
-    """A class of the judge's own: DSPy optimizers may edit a shared signature in place."""
-    made: Any = dspy.make_signature(signature) if isinstance(signature, str) else signature
-    return instructed(made, made.instructions if instructions is None else instructions)
-
-
-def instructed(signature: type[dspy.Signature], text: str) -> type[dspy.Signature]:
-    """The signature with other instructions; DSPy would fill in empty ones, but not blank ones."""
-    return signature.with_instructions(text or " ")
-
-
-def with_reasoning(signature: type[dspy.Signature]) -> type[dspy.Signature]:
-    """The signature with an explanation asked for before its outputs."""
-    if "reasoning" in signature.output_fields:
-        return signature
-    field = dspy.OutputField(desc="a short explanation")
-    return instructed(signature.prepend("reasoning", field, type_=str), signature.instructions)
-
-
-def reminding(signature: type[dspy.Signature]) -> type[dspy.Signature]:
-    """The signature with a last input that says why the question is asked again.
-
-    It stands behind the passages, so the prompt's prefix stays byte-identical.
-    """
-    asked_again = signature.append(REMINDER, dspy.InputField(), type_=str)
-    return instructed(asked_again, signature.instructions)
-
-
-def shuffled(group: Group, query: str, seed: int) -> Group:
-    """A repeatable permutation that depends on the seed, the query and the group only."""
-    key = hashlib.sha256(f"{seed}\x1f{query}\x1f{group}".encode("utf-8", "replace")).digest()
-    order = list(group)
-    random.Random(key).shuffle(order)
-    return tuple(order)
+def _check_votes(votes: Any, evidence: str) -> None:
+    if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1:
+        raise InputError(f"votes={votes!r}; expected a whole number of at least 1")
+    if votes > 1 and evidence not in ("auto", "generate"):
+        raise InputError(
+            f"votes={votes} counts answers, evidence={evidence!r} takes its confidence elsewhere; "
+            "use one of the two"
+        )

@@ -1,19 +1,25 @@
 """Pairwise: which of two passages is better, asked in both orders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import dspy
 
-from .. import calls
-from ..certainty import label_probabilities
+from ..reading._claims import PREFERENCE
 from ..reading.answers import read_preference
 from ..reading.labels import letters, neutralise, show
 from ..types import Group, Judgment
 from .base import SignatureJudge
-from .protocol import Question
 from .signatures import PreferPassage
+from .votes import voted
+
+TIE = "Tie"
+SPELLINGS = {
+    "A": ("left", "first", "1"),
+    "B": ("right", "second", "2"),
+    TIE: ("tied", "equal", "equally", "draw", "same", "none", "neither", "nothing"),
+}
 
 
 class PairwiseJudge(SignatureJudge):
@@ -25,13 +31,13 @@ class PairwiseJudge(SignatureJudge):
     Args:
         signature: Inputs query and passages (or two passage fields), output the winner.
         swap: Ask both orders.
-        options: See :class:`SignatureJudge`; ``evidence`` may be ``logprobs``, which gives the
-            probability of the winner, averaged over both orders.
+        options: See :class:`SignatureJudge`. With log-probabilities the winner is the one with
+            the higher probability, averaged over both orders, a tie counting half for each.
     """
 
     KIND = "pairwise"
     DEFAULT = PreferPassage
-    EVIDENCE = ("auto", "generate", "logprobs")
+    GRAMMAR = PREFERENCE
 
     def __init__(
         self,
@@ -44,18 +50,13 @@ class PairwiseJudge(SignatureJudge):
 
     def presentations(self, group: Group, query: str, seed: int) -> tuple[Group, ...]:
         """The pair as it stands and, with ``swap``, turned round."""
-        return (group, group[::-1]) if self.settings["swap"] else (group,)
+        orders = (group, group[::-1]) if self.settings["swap"] else (group,)
+        return orders * self.settings["votes"]
 
     def _shown(self, passages: Sequence[str]) -> tuple[str, ...]:
         if len(self.roles.passages) == 2:
             return tuple(neutralise(text) for text in passages)
         return show(passages, letters(len(passages)))
-
-    def _config(self, question: Question) -> dict[str, Any]:
-        config = super()._config(question)
-        if self.settings["evidence"] == "logprobs":
-            return {**config, "logprobs": True, "top_logprobs": 20}
-        return config
 
     def _read(self, text: str, shown: int) -> Judgment:
         return read_preference(text, letters(shown))
@@ -63,19 +64,21 @@ class PairwiseJudge(SignatureJudge):
     def _written(self, gold: Judgment, query: str, shown: int) -> str:
         return "Tie" if gold.best is None else letters(2)[gold.best]
 
-    def _judge(self, reply: calls.Reply, question: Question) -> Judgment:
-        judgment = super()._judge(reply, question)
-        if not judgment.known or judgment.best is None or not reply.tokens:
-            return judgment
-        names = letters(2)
-        masses = label_probabilities(reply.tokens, dict.fromkeys(names, ()), names[judgment.best])
-        if masses is None:
-            return judgment
-        sure = masses[names[judgment.best]]
-        return replace(judgment, confidence=sure, confidence_source="logprob", evidence="logprobs")
+    def _labels(self, shown: int) -> dict[str, tuple[str, ...]]:
+        return SPELLINGS
+
+    def _label(self, judgment: Judgment) -> str:
+        return TIE if judgment.best is None else letters(2)[judgment.best]
+
+    def _weighed(self, judgment: Judgment, masses: Mapping[str, float]) -> Judgment:
+        both = tuple(masses[name] + masses[TIE] / 2 for name in letters(2))
+        sure = masses[TIE] if judgment.best is None else both[judgment.best]
+        return replace(judgment, confidence=sure, probabilities=both)
 
     def combine(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
         """Agreement of all orders, else a tie; unknown as soon as one order is."""
+        if self.settings["votes"] > 1:
+            return voted(group, judgments)
         first = judgments[0]
         if len(judgments) == 1:
             return replace(first, group=group)
@@ -83,36 +86,50 @@ class PairwiseJudge(SignatureJudge):
         both = replace(first, group=group, raw=raw, asks=len(judgments))
         lost = next((judgment for judgment in judgments if not judgment.known), None)
         if lost is not None:
-            return replace(
-                both, status="unknown", best=None, tie=False, confidence=None,
-                confidence_source="none", reason=f"one order was not answered: {lost.reason}",
-            )  # fmt: skip
+            why = f"one order was not answered: {lost.reason}"
+            return replace(without_confidence(both, why), status="unknown", best=None, tie=False)
         return _agreed(both, judgments)
+
+
+def without_confidence(judgment: Judgment, reason: str) -> Judgment:
+    """The judgment with nothing said of how sure it is."""
+    return replace(
+        judgment, confidence=None, confidence_source="none", probabilities=None, reason=reason
+    )
 
 
 def _agreed(both: Judgment, judgments: Sequence[Judgment]) -> Judgment:
     winners = {None if j.tie else j.best for j in judgments}
-    status = "repaired" if any(j.status == "repaired" for j in judgments) else both.status
     if all(j.confidence is not None for j in judgments):
-        return _averaged(both, judgments)
+        return _averaged(both, judgments, winners)
+    reasons = dict.fromkeys(j.reason for j in judgments if j.reason)
     if len(winners) == 1 and None not in winners:
-        return replace(both, status=status)
+        repaired = any(j.status == "repaired" for j in judgments)
+        agreed = replace(both, status="repaired") if repaired else both
+        return without_confidence(agreed, "; ".join(reasons))
     silent = all(j.status == "none" for j in judgments)
-    why = "" if winners == {None} else "the two orders disagree"
-    return replace(
-        both, status="none" if silent else "ok", best=None, tie=True, confidence=None,
-        confidence_source="none", reason=why,
-    )  # fmt: skip
+    why = [] if winners == {None} else ["the two orders disagree"]
+    tied = replace(both, status="none" if silent else "ok", best=None, tie=True)
+    return without_confidence(tied, "; ".join([*why, *reasons]))
 
 
-def _averaged(both: Judgment, judgments: Sequence[Judgment]) -> Judgment:
+def _averaged(both: Judgment, judgments: Sequence[Judgment], winners: set[Any]) -> Judgment:
     """The winner by mean probability over the orders, which cancels a preference for a place."""
     first, second = both.group
     mean = sum(_probability(j, first) for j in judgments) / len(judgments)
+    told = replace(both, status="ok", probabilities=(mean, 1 - mean))
+    if winners == {None}:
+        sure = sum(j.confidence or 0.0 for j in judgments) / len(judgments)
+        return replace(told, confidence=sure)
     best = first if mean > 0.5 else second if mean < 0.5 else None
-    return replace(both, status="ok", best=best, tie=best is None, confidence=max(mean, 1 - mean))
+    return replace(told, best=best, tie=best is None, confidence=max(mean, 1 - mean))
 
 
 def _probability(judgment: Judgment, position: int) -> float:
+    """That the passage at a position is the better one."""
+    if judgment.probabilities is not None:
+        return judgment.probabilities[judgment.group.index(position)]
     sure = judgment.confidence or 0.0
+    if judgment.best is None:
+        return 0.5
     return sure if judgment.best == position else 1 - sure

@@ -1,6 +1,7 @@
 """Pointwise: one passage, one grade or one likelihood."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,9 @@ import dspy
 from .. import calls
 from ..adapters import CONTINUING
 from ..calls import scoring
-from ..certainty import label_probabilities, mean_logprob
+from ..certainty import mean_logprob
 from ..errors import InputError
+from ..reading._claims import GRADE, YES_NO, Grammar
 from ..reading.answers import read_grade, read_yes_no
 from ..reading.labels import clean, neutralise
 from ..types import Judgment
@@ -27,11 +29,12 @@ class PointwiseJudge(SignatureJudge):
     between levels are legal. A signature whose answer is a ``bool`` is read as yes (1) or no (0).
 
     Evidence:
-        ``generate`` reads the grade. ``logprobs`` takes the expectation over the rubric's levels.
-        ``likelihood`` scores the query instead of generating an answer: the grade is the mean log
-        probability of the query's tokens given the passage (query likelihood, Ponte and Croft
-        1998; with language models as rerankers: Sachan et al. 2022, arXiv:2204.07496). It is the
-        one mode in which very small models rank at all. ``auto`` takes what the model offers.
+        ``generate`` reads the grade. ``logprobs`` takes the expectation over the rubric's levels;
+        of a yes or no that is the probability of yes. ``likelihood`` scores the query instead of
+        generating an answer: the grade is the mean log probability of the query's tokens given
+        the passage (query likelihood, Ponte and Croft 1998; with language models as rerankers:
+        Sachan et al. 2022, arXiv:2204.07496). It is the one mode in which very small models rank
+        at all. ``auto`` takes what the model offers.
 
     Args:
         signature: Inputs query and passage, output the grade; for ``likelihood`` input passage
@@ -42,7 +45,7 @@ class PointwiseJudge(SignatureJudge):
 
     KIND = "pointwise"
     DEFAULT = GradeRelevance
-    EVIDENCE = ("auto", "generate", "logprobs", "likelihood")
+    EVIDENCE = ("auto", "generate", "logprobs", "likelihood", "stated")
 
     def __init__(
         self,
@@ -91,21 +94,24 @@ class PointwiseJudge(SignatureJudge):
         config = super()._config(question)
         if self._by_likelihood:
             return {**config, **scoring(clean(question.query))}
-        if self.settings["evidence"] == "logprobs":
-            return {**config, "logprobs": True, "top_logprobs": 20}
         return config
 
     def _judge(self, reply: calls.Reply, question: Question) -> Judgment:
         if self._by_likelihood:
             return _likelihood(reply)
-        judgment = super()._judge(reply, question)
-        if judgment.known and self.settings["evidence"] == "logprobs":
-            return self._expected(judgment, reply)
-        return judgment
+        return super()._judge(reply, question)
+
+    @property
+    def _yes_no(self) -> bool:
+        return self.signature.output_fields[self.roles.answer].annotation is bool
+
+    @property
+    def GRAMMAR(self) -> Grammar:  # noqa: N802  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How grades, or yes and no, are put."""
+        return YES_NO if self._yes_no else GRADE
 
     def _read(self, text: str, shown: int) -> Judgment:
-        field = self.signature.output_fields[self.roles.answer]
-        if field.annotation is bool:
+        if self._yes_no:
             return read_yes_no(text)
         low, high = self.settings["scale"]
         return read_grade(text, low, high)
@@ -113,21 +119,19 @@ class PointwiseJudge(SignatureJudge):
     def _written(self, gold: Judgment, query: str, shown: int) -> str:
         return clean(query) if self._by_likelihood else f"{gold.score or 0.0:g}"
 
-    def _expected(self, judgment: Judgment, reply: calls.Reply) -> Judgment:
-        """The expectation over the levels, where the answer is one and has log-probabilities."""
+    def _labels(self, shown: int) -> dict[str, tuple[str, ...]]:
+        if self._yes_no:
+            return {"1": ("yes", "true", "relevant"), "0": ("no", "false", "irrelevant", "not")}
         low, high = self.settings["scale"]
-        levels = {str(level): () for level in range(round(low), round(high) + 1)}
-        answer = f"{judgment.score:g}"
-        masses = label_probabilities(reply.tokens, levels, answer) if answer in levels else None
-        if masses is None:
-            return judgment
-        return replace(
-            judgment,
-            score=sum(float(level) * mass for level, mass in masses.items()),
-            confidence=max(masses.values()),
-            confidence_source="logprob",
-            evidence="logprobs",
-        )
+        return {str(level): () for level in range(math.ceil(low), math.floor(high) + 1)}
+
+    def _label(self, judgment: Judgment) -> str:
+        return f"{judgment.score:g}"
+
+    def _weighed(self, judgment: Judgment, masses: Mapping[str, float]) -> Judgment:
+        """The expectation over the levels."""
+        mean = sum(float(level) * mass for level, mass in masses.items())
+        return replace(judgment, score=mean, confidence=max(masses.values()))
 
 
 def _likelihood(reply: calls.Reply) -> Judgment:

@@ -18,12 +18,14 @@ class Question:
         passages: Texts in the order in which they are shown.
         inputs: Further inputs of the judge's signature.
         complaint: Why the last answer to this question could not be read, when it is asked again.
+        rollout: Which of several answers to the same question this is to be, from 0.
     """
 
     query: str
     passages: tuple[str, ...]
     inputs: Mapping[str, Any] = field(default_factory=dict)
     complaint: str = ""
+    rollout: int = 0
 
 
 class Answer(NamedTuple):
@@ -61,7 +63,7 @@ class Judge(Protocol):
         ...
 
     def presentations(self, group: Group, query: str, seed: int) -> tuple[Group, ...]:
-        """The orders in which a group is shown, one question each."""
+        """The orders in which a group is shown, one question each; one may come several times."""
         ...
 
     async def ask(self, question: Question) -> Answer:

@@ -60,3 +60,14 @@ class OrderPassages(dspy.Signature):
     query: str = dspy.InputField()
     passages: str = dspy.InputField()
     ranking: str = dspy.OutputField(desc="all passage numbers, best first: [2] > [1] > [3]")
+
+
+class FirstPassage(dspy.Signature):
+    """Choose the passage that answers the query best.
+
+    Answer with its letter only, or None when no passage is relevant.
+    """
+
+    query: str = dspy.InputField()
+    passages: str = dspy.InputField()
+    ranking: str = dspy.OutputField(desc="the letter of the best passage, or None")

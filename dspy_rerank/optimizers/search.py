@@ -13,12 +13,13 @@ from dspy.teleprompt.teleprompt import Teleprompter
 
 from ..defaults import resolve_lm
 from ..errors import InputError
-from ..evaluation import as_dataset, rank_all, scored
+from ..evaluation import Row, as_dataset, rank_all, scored
 from ..judges.base import SignatureJudge
 from ..memo import remembering
 from ..metrics import parse_metric
 from ..sorters import Reranker
 from ..sorters.estimates import bounds
+from ..stats import standard_error
 from ..types import Usage
 from .card import card
 from .examples import judgment_examples
@@ -48,8 +49,9 @@ class RerankerSearch(Teleprompter):
 
     Optuna's TPE sampler proposes a wording, a set of demonstrations and, where the sorter has
     scores, the weight of the first stage. Answers are kept, so trying another weight on a known
-    prompt costs nothing. The setting returned is the cheapest one (prompt tokens) whose mean is
-    within one standard error of the best; among equally cheap ones it is the best.
+    prompt costs nothing; a prompt that is clearly behind after half of the queries is not asked
+    the rest. The setting returned is the cheapest one (prompt tokens) whose mean is within one
+    standard error of the best; among equally cheap ones it is the best.
 
     Args:
         metric: What to maximise, such as ``nDCG@10``.
@@ -175,6 +177,9 @@ class RerankerSearch(Teleprompter):
         if not self._affordable(search, variant):
             study.tell(proposed, state=optuna.trial.TrialState.PRUNED)
             return
+        if self._outrun(search, variant, prior):
+            study.tell(proposed, state=optuna.trial.TrialState.PRUNED)
+            return
         trial = self._measured(search, variant, round(prior, 4))
         search.trials.append(trial)
         study.tell(proposed, trial.value)
@@ -192,11 +197,27 @@ class RerankerSearch(Teleprompter):
         most = sum(bounds(search.student.estimate(size).calls)[1] for size in sizes)
         return search.usage.calls + most <= self.max_calls
 
-    def _measured(self, search: _Search, variant: str, prior: float) -> Trial:
-        reranker = self._setting(search, variant, prior)
-        rankings = rank_all(reranker, search.data)
-        row = scored(variant, rankings, search.data, [self.metric])
+    def _outrun(self, search: _Search, variant: str, prior: float) -> bool:
+        """Whether a new prompt is already clearly behind the best after half of the queries.
+
+        Compared on the same queries; behind by more than a standard error is clearly.
+        """
+        half = len(search.data) // 2
+        if variant in search.tokens or not search.trials or half < 3:
+            return False
+        best = max(search.trials, key=lambda trial: trial.value).values[:half]
+        values = self._row(search, variant, prior, search.data[:half]).values[self.metric]
+        lead = [a - b for a, b in zip(best, values, strict=True)]
+        return fmean(lead) > standard_error(lead)
+
+    def _row(self, search: _Search, variant: str, prior: float, data: Any) -> Row:
+        rankings = rank_all(self._setting(search, variant, prior), data)
+        row = scored(variant, rankings, data, [self.metric])
         search.usage = search.usage + row.usage
+        return row
+
+    def _measured(self, search: _Search, variant: str, prior: float) -> Trial:
+        row = self._row(search, variant, prior, search.data)
         if row.usage.calls:
             search.tokens.setdefault(variant, row.usage.prompt_tokens / row.usage.calls)
         values = row.values[self.metric]

@@ -7,7 +7,8 @@ from typing import Any
 
 import dspy
 
-from ..judges.base import SignatureJudge, instructed
+from ..judges.base import SignatureJudge
+from ..judges.rewording import instructed
 from ..reading.labels import estimate_tokens
 from .examples import Labelled
 

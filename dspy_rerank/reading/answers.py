@@ -18,6 +18,7 @@ _TIE = "tie"
 _SIDES = {"left": 0, "first": 0, "right": 1, "second": 1}
 _FULL_WIDTH = str.maketrans("［］【】（）＞，；：、", "[][]()>,;:,")
 _QUOTED = 40
+_VALUES = ("label", "side", "tie", "none", "grade", "yes", "no")
 
 
 def read_order(text: str, labels: Sequence[str]) -> Judgment:
@@ -72,6 +73,16 @@ def read_yes_no(text: str) -> Judgment:
     blank = Judgment("pointwise", (0,), "unknown", raw=text)
     grade, reason = _agreed(text, YES_NO, lambda claim: float(claim["yes"] is not None))
     return replace(blank, status="unknown" if grade is None else "ok", score=grade, reason=reason)
+
+
+def claimed_at(text: str, grammar: Grammar) -> int | None:
+    """Where the value begins that a text claims first, if that can be told."""
+    plain = text.translate(_FULL_WIDTH)
+    for claim in claims(plain, grammar)[:1]:
+        sentence = plain.find(claim.string)
+        groups = [name for name in _VALUES if claim.groupdict().get(name)]
+        return sentence + claim.start(groups[0]) if sentence >= 0 and groups else None
+    return None
 
 
 def _places(labels: Sequence[str]) -> dict[str, int]:

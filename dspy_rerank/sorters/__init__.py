@@ -1,18 +1,26 @@
 """Sorting modules: a judge and the algorithm that decides what to ask it."""
 
 from .base import Reranker
-from .modules import (
-    AllPairs,
-    Consensus,
-    HeapSort,
-    MergeSort,
-    ScoreSort,
-    SlidingWindow,
-    Survivor,
-    TopDown,
-)
+from .comparing import AllPairs, HeapSort, MergeSort, PRPSliding, Survivor
+from .fusing import Consensus
+from .scoring import ScoreSort
+from .tournaments import Tournament, TourRank
+from .windows import SlidingWindow, TDPart, TopDown
 
-SORTERS = (ScoreSort, AllPairs, MergeSort, HeapSort, SlidingWindow, TopDown, Survivor, Consensus)
+SORTERS = (
+    ScoreSort,
+    AllPairs,
+    MergeSort,
+    HeapSort,
+    PRPSliding,
+    SlidingWindow,
+    TDPart,
+    TopDown,
+    TourRank,
+    Tournament,
+    Survivor,
+    Consensus,
+)
 """Every sorting module that a saved program may name."""
 
 __all__ = [
@@ -21,9 +29,13 @@ __all__ = [
     "Consensus",
     "HeapSort",
     "MergeSort",
+    "PRPSliding",
     "Reranker",
     "ScoreSort",
     "SlidingWindow",
     "Survivor",
+    "TDPart",
     "TopDown",
+    "TourRank",
+    "Tournament",
 ]

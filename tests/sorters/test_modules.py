@@ -36,6 +36,12 @@ BUILD = {
     "HeapSort-setwise": lambda oracle: dr.HeapSort(oracle("setwise"), children=3),
     "SlidingWindow": lambda oracle: dr.SlidingWindow(oracle("listwise"), window=8, step=4),
     "TopDown": lambda oracle: dr.TopDown(oracle("listwise"), window=8),
+    "PRPSliding": lambda oracle: dr.PRPSliding(oracle("pairwise")),
+    "TDPart": lambda oracle: dr.TDPart(oracle("listwise"), window=8),
+    "TourRank": lambda oracle: dr.TourRank(oracle("listwise"), rounds=2, window=8),
+    "Tournament": lambda oracle: dr.Tournament(oracle("listwise"), window=8),
+    "Tournament-pairwise": lambda oracle: dr.Tournament(oracle("pairwise")),
+    "Tournament-setwise": lambda oracle: dr.Tournament(oracle("setwise"), window=5),
     "Survivor": lambda oracle: dr.Survivor(oracle("setwise"), window=4),
     "Consensus": lambda oracle: dr.Consensus(dr.MergeSort(oracle("pairwise")), passes=2),
 }
@@ -52,6 +58,8 @@ def right_ranks(name, n, k):
         return k if n <= 8 else min(k, promised(8, 4, n))
     if name == "TopDown":
         return min(k, top_down_promise(n, k, window=8))
+    if name == "TourRank":  # points alone: the last stage tells who the best two are, not which
+        return 0
     return k
 
 

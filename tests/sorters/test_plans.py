@@ -26,6 +26,8 @@ from dspy_rerank.sorters.plans import (
     merge_shape,
     merge_sort,
     promised,
+    prp_sliding,
+    prp_sliding_shape,
     relabelled,
     score_shape,
     score_sort,
@@ -33,10 +35,16 @@ from dspy_rerank.sorters.plans import (
     superiors,
     survivor,
     survivor_shape,
+    td_part,
+    td_part_shape,
     top_down,
     top_down_pools,
     top_down_promise,
     top_down_shape,
+    tour_rank,
+    tour_rank_shape,
+    tournament,
+    tournament_shape,
     window_shape,
 )
 from dspy_rerank.types import Judgment, Span
@@ -150,6 +158,26 @@ PLANS = {
         f"survivor-{w}": (partial(survivor, window=w), partial(survivor_shape, window=w))
         for w in (1, 3, 8)
     },
+    "sliding-pairs": (prp_sliding, prp_sliding_shape),
+    "sliding-pairs-3": (partial(prp_sliding, passes=3), partial(prp_sliding_shape, passes=3)),
+    **{
+        f"tdpart-{w}": (partial(td_part, window=w), partial(td_part_shape, window=w))
+        for w in (2, 5, 20)
+    },
+    **{
+        f"tourrank-{r}-{w}": (
+            lambda n, k, r=r, w=w: tour_rank(n, rounds=r, window=w),
+            lambda n, k, r=r, w=w: tour_rank_shape(n, rounds=r, window=w),
+        )
+        for r, w in ((1, 20), (3, 4), (2, 2))
+    },
+    **{
+        f"tournament-{w}-{'whole' if whole else 'best'}": (
+            partial(tournament, window=w, whole=whole),
+            partial(tournament_shape, window=w, whole=whole),
+        )
+        for w, whole in ((2, True), (5, True), (20, True), (2, False), (5, False))
+    },
     "consensus": (
         lambda n, k: consensus(
             [merge_sort(n, k), relabelled(heap_sort(n, k), truth_of(n)), score_sort(n)], n
@@ -158,7 +186,21 @@ PLANS = {
     ),
 }
 NAMES = sorted(PLANS)
-EXACT = {"merge", "heap-1", "heap-2", "heap-3", "heap-9", "survivor-1", "survivor-3", "survivor-8"}
+EXACT = {
+    "merge",
+    "sliding-pairs",
+    "tournament-2-whole",
+    "tournament-2-best",
+    "tournament-5-best",
+    "tdpart-2",
+    "heap-1",
+    "heap-2",
+    "heap-3",
+    "heap-9",
+    "survivor-1",
+    "survivor-3",
+    "survivor-8",
+}
 
 
 def within(count, bound):

@@ -12,9 +12,13 @@ from .pairs import all_pairs, all_pairs_shape
 from .score import order_by_score, score_shape, score_sort
 from .shape import Shape
 from .simulate import Run, drive, fixed_shape, no_answer
+from .sliding_pairs import prp_sliding, prp_sliding_shape
 from .superiors import superiors
 from .survivor import survivor, survivor_shape
+from .tdpart import td_part, td_part_shape
 from .topdown import top_down, top_down_pools, top_down_promise, top_down_shape
+from .tournament import tournament, tournament_shape
+from .tourrank import tour_rank, tour_rank_shape
 from .window import promised, sliding_window, window_shape
 
 __all__ = [
@@ -36,6 +40,8 @@ __all__ = [
     "no_answer",
     "order_by_score",
     "promised",
+    "prp_sliding",
+    "prp_sliding_shape",
     "relabelled",
     "score_shape",
     "score_sort",
@@ -43,9 +49,15 @@ __all__ = [
     "superiors",
     "survivor",
     "survivor_shape",
+    "td_part",
+    "td_part_shape",
     "top_down",
     "top_down_pools",
     "top_down_promise",
     "top_down_shape",
+    "tour_rank",
+    "tour_rank_shape",
+    "tournament",
+    "tournament_shape",
     "window_shape",
 ]

@@ -24,10 +24,8 @@ class Relations:
 
     def add(self, order: WeakOrder) -> bool:
         """Takes a weak order in; whether it said anything that did not follow before."""
-        edges = [
-            edge for upper, lower in pairwise(order) for edge in product(upper, lower)
-        ]
-        return any([self._link(upper, lower) for upper, lower in edges])
+        edges = [edge for upper, lower in pairwise(order) for edge in product(upper, lower)]
+        return sum(self._link(upper, lower) for upper, lower in edges) > 0
 
     def _link(self, upper: int, lower: int) -> bool:
         if self._below[upper] >> lower & 1:

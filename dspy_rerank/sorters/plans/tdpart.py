@@ -70,9 +70,7 @@ def _best(pool: Group, top_k: int, window: int) -> Steps[Group]:
     return (*(upper[0] if upper else uppers), head[place], *lower)
 
 
-def _parted(
-    pivot: int, others: Sequence[int], window: int
-) -> Steps[tuple[list[int], list[int]]]:
+def _parted(pivot: int, others: Sequence[int], window: int) -> Steps[tuple[list[int], list[int]]]:
     """Those above and those below a pivot."""
     parts = [others[i : i + window - 1] for i in range(0, len(others), window - 1)]
     judgments = yield [tuple(sorted((pivot, *part))) for part in parts]
