@@ -37,28 +37,28 @@ def found(lm: Any) -> Found:
     """What is known of an LM; engines that declare ``evidence`` are taken at their word."""
     try:
         if lm not in _found:
-            _found[lm] = Found(gives=_declared(lm))
+            _found[lm] = _declared(lm)
         return _found[lm]
     except TypeError:
-        return Found(gives=_declared(lm))
+        return _declared(lm)
 
 
-def _declared(lm: Any) -> bool | None:
+def _declared(lm: Any) -> Found:
     evidence = getattr(getattr(lm, "engine", None), "evidence", None)
-    return None if evidence is None else "logprobs" in evidence
+    if evidence is None:
+        return Found()
+    gives = "logprobs" in evidence
+    return Found(MOST if gives else 0, gives, "" if gives else "its engine declares none")
 
 
-def asking(lm: Any, *, anyway: bool) -> dict[str, Any]:
-    """Configuration that asks for log-probabilities; empty when there is no use.
+def asking(lm: Any) -> dict[str, Any]:
+    """Configuration that asks for log-probabilities; empty once the LM has refused them.
 
-    Args:
-        lm: The language model.
-        anyway: Ask even one that gave none before, unless it refused.
+    One that merely gave none is asked for them still: that costs nothing, and requests that
+    changed once it is known would miss the cache.
     """
     known = found(lm)
-    if not known.top or (known.gives is False and not anyway):
-        return {}
-    return {"logprobs": True, "top_logprobs": known.top}
+    return {"logprobs": True, "top_logprobs": known.top} if known.top else {}
 
 
 def learn(lm: Any, text: str, given: bool) -> None:

@@ -150,17 +150,19 @@ class _Tally:
         """Whether a longer name begins with the word."""
         return any(name.startswith(word) and name != word for name in self.names)
 
-    def add(self, word: str, ended: bool, chosen: bool, mass: float) -> None:
-        """Credit an alternative's mass to the label that it spells or begins."""
+    def add(self, word: str, ended: bool, chosen: bool, mass: float, least: int) -> None:
+        """Credit an alternative's mass to the label that it spells, or begins with enough letters.
+
+        A single letter may begin anything, unless the answer itself came letter by letter.
+        """
         exact = self.names.get(word)
         begun = set() if ended else {la for n, la in self.names.items() if n.startswith(word)}
         if exact is not None:
             self.mass[exact] += mass
             self.doubtful += mass if begun - {exact} and not chosen else 0.0
-        elif len(begun) == 1 and (chosen or len(word) > 1):
-            self.mass[begun.pop()] += mass
-        elif begun and (chosen or len(word) > 1):
-            self.doubtful += mass
+        elif begun and (chosen or len(word) >= least):
+            self.mass[min(begun)] += mass if len(begun) == 1 else 0.0
+            self.doubtful += mass if len(begun) > 1 else 0.0
 
 
 def _spread(tokens: Sequence[Token], at: int, before: str, weight: float, tally: _Tally) -> None:
@@ -168,6 +170,7 @@ def _spread(tokens: Sequence[Token], at: int, before: str, weight: float, tally:
     token = tokens[at]
     alternatives = dict(token.top)
     alternatives.setdefault(token.token, token.logprob)
+    least = min(2, len(_word(token.token, before)[0]))
     for text, logprob in alternatives.items():
         word, ended = _word(text, before)
         mass, chosen = weight * math.exp(logprob), text == token.token
@@ -177,7 +180,7 @@ def _spread(tokens: Sequence[Token], at: int, before: str, weight: float, tally:
         if goes_on and tally.continues(word):
             _spread(tokens, at + 1, word, mass, tally)
         else:
-            tally.add(word, ended, chosen, mass)
+            tally.add(word, ended, chosen, mass, least)
 
 
 def _word(text: str, before: str) -> tuple[str, bool]:

@@ -71,6 +71,7 @@ class Engine:
         self._limit = shared_limit.get() or asyncio.Semaphore(self.options.concurrency)
         self._asking: dict[Group, asyncio.Task[Judgment]] = {}
         self._stopped = ""
+        self._inherited = set(self.memo)
 
     async def run(self, plan: Plan) -> Result:
         """Drive a plan to its end.
@@ -113,6 +114,9 @@ class Engine:
         """The answer to a question, asked only when nobody has or is about to."""
         key = (*shown, -rollout) if rollout else shown
         if key in self.memo:
+            if key in self._inherited:  # counted like any answer from a cache, once
+                self._inherited.discard(key)
+                self._meter.add(remembered(shown))
             return self.memo[key]
         task = self._asking.get(key)
         if task is None:
@@ -198,6 +202,11 @@ class _Until:
             if self._timeout.expired():
                 raise _DeadlineError from late
             raise
+
+
+def remembered(shown: Group) -> Usage:
+    """What an answer costs that another ranking has paid for."""
+    return Usage(calls=1, cached_calls=1, passages_read=len(shown), cost=0.0)
 
 
 def complaint(judgment: Judgment) -> str:

@@ -1,8 +1,9 @@
 """Measures rerankers on labelled queries, beside the incoming order, with paired intervals."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import dspy
@@ -31,7 +32,7 @@ class Row:
         name: Of the reranker, or of the baseline.
         values: Per metric, one value a query, in the data set's order.
         rankings: One a query; empty for the baseline.
-        usage: Summed over the queries.
+        usage: Summed over the queries; seconds are those that all of them took together.
     """
 
     name: str
@@ -113,7 +114,7 @@ class Evaluation:
     def cells(self) -> list[list[str]]:
         """The table as text, header first."""
         header = ["", *(m for metric in self.metrics for m in (metric, "gain"))]
-        usage = ["calls/query", "tokens/query", "s/query", "unknown", "degraded"]
+        usage = ["calls/query", "cached", "tokens/query", "s/query", "unknown", "degraded"]
         return [[*header, *usage], *(self._cells(row) for row in self.rows)]
 
     def _cells(self, row: Row) -> list[str]:
@@ -123,11 +124,16 @@ class Evaluation:
             base = self.rows[0]
             cells.append("" if row is base else _gain(self.gain(metric, row.name, base.name)))
         if not row.rankings:
-            return [*cells, "", "", "", "", ""]
+            return [*cells, "", "", "", "", "", ""]
         count, used = max(1, self.queries), row.usage
         tokens = used.prompt_tokens + used.completion_tokens
-        per = (f"{used.calls / count:.1f}", f"{tokens / count:.0f}", f"{used.seconds / count:.2f}")
-        return [*cells, *per, str(row.unknowns), str(row.degraded)]
+        cached = f"{100 * used.cached_calls / max(1, used.calls):.0f}%"
+        per = (f"{tokens / count:.0f}", f"{used.seconds / count:.2f}")
+        return [*cells, f"{used.calls / count:.1f}", cached, *per, *map(str, _trouble(row))]
+
+
+def _trouble(row: Row) -> tuple[int, int]:
+    return row.unknowns, row.degraded
 
 
 def _gain(interval: Interval) -> str:
@@ -177,8 +183,10 @@ def evaluate(
     rows = [baseline(data, metrics)]
     with dspy.context(lm=_model_for(named.values(), lm)):
         for name, module in named.items():
+            begun = time.monotonic()
             rankings = rank_all(module, data, queries_at_once, _named(progress, name))
-            rows.append(scored(name, rankings, data, metrics))
+            row = scored(name, rankings, data, metrics)
+            rows.append(replace(row, usage=replace(row.usage, seconds=time.monotonic() - begun)))
     return Evaluation(data.name, len(data), tuple(metrics), tuple(rows), seed)
 
 

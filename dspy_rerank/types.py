@@ -184,6 +184,11 @@ class Usage:
     cost: float | None = None
     seconds: float = 0.0
 
+    @property
+    def paid_calls(self) -> int:
+        """Calls that no cache answered."""
+        return self.calls - self.cached_calls
+
     def __add__(self, other: "Usage") -> "Usage":
         """Sum of two usages; the cost is known only when both are."""
         known = [u for u in (self, other) if u.calls + u.failed_calls]

@@ -26,7 +26,7 @@ def emit(value: Any) -> None:
 
 def console() -> Console:
     """Standard output; wide enough for a table when it is not a terminal."""
-    wide = None if sys.stdout.isatty() else 140
+    wide = None if sys.stdout.isatty() else 150
     return Console(file=sys.stdout, width=wide, highlight=False)
 
 
@@ -51,10 +51,10 @@ def show_evaluation(evaluation: Evaluation) -> None:
 
 def show_ranking(ranking: Ranking) -> None:
     """One line a document, then the bill."""
-    table = Table(header_style="bold", box=None)
+    table = Table(header_style="bold", box=None, expand=True)
     for name in ("rank", "was", "score"):
-        table.add_column(name, justify="right")
-    table.add_column("document", overflow="ellipsis", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True, min_width=len(name) + 2)
+    table.add_column("document", overflow="ellipsis", no_wrap=True, ratio=1)
     for item in ranking:
         score = "-" if item.score is None else f"{item.score:.3f}"
         label = f"[{item.id}] " if item.id else ""

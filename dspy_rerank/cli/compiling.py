@@ -133,9 +133,9 @@ def verdict(found: Evaluation) -> str:
     for over in (found.rows[0].name, "uncompiled"):
         gain = found.gain(metric, "compiled", over)
         if not gain.significant:
-            sentences.append(f"no difference from the {over} that can be told ({gain})")
-        elif gain.mean > 0:
-            sentences.append(f"better than the {over} ({gain})")
+            sentences.append(f"- no difference from the {over} that can be told: {gain}")
         else:
-            sentences.append(f"WORSE than the {over} ({gain})")
-    return f"on {found.queries} held-out queries the compiled reranker is: " + "; ".join(sentences)
+            word = "better" if gain.mean > 0 else "WORSE"
+            sentences.append(f"- {word} than the {over}: {gain}")
+    head = f"compiled, on {found.queries} queries that the search never saw:"
+    return "\n".join([head, *sentences])

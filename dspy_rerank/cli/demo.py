@@ -23,7 +23,7 @@ class Size(NamedTuple):
     max_calls: int
 
 
-QUICK = Size(trials=30, validation=6, test=10, max_calls=120)
+QUICK = Size(trials=30, validation=6, test=10, max_calls=150)
 FULL = Size(trials=60, validation=12, test=None, max_calls=320)
 
 

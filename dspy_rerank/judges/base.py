@@ -17,13 +17,22 @@ from ..settings import Settings
 from ..types import Group, Judgment, Kind, Usage
 from .presenting import rollouts, shuffled
 from .protocol import Answer, Failure, Question
-from .rewording import REMINDER, own_signature, reminding, with_confidence, with_reasoning
+from .rewording import (
+    REMINDER,
+    instructed,
+    own_signature,
+    reminding,
+    with_confidence,
+    with_reasoning,
+)
 from .roles import Roles, roles_of
 from .sureness import stated, token_masses, unsure
-from .votes import voted
+from .votes import check_votes, voted
 
 SAMPLED = 0.7
 """Temperature of votes where none is set: at zero all of them would be the same."""
+
+__all__ = ["SAMPLED", "SignatureJudge", "instructed"]
 
 
 class SignatureJudge(dspy.Module):
@@ -74,7 +83,7 @@ class SignatureJudge(dspy.Module):
                 f"evidence={evidence!r} is not something a {self.KIND} judge can use; "
                 f"expected one of {', '.join(self.EVIDENCE)}"
             )
-        _check_votes(votes, evidence)
+        check_votes(votes, evidence)
         chosen = own_signature(signature or self._default(evidence), instructions)
         chosen = with_confidence(chosen) if evidence == "stated" else chosen
         self.predict = dspy.Predict(with_reasoning(chosen) if reasoning else chosen)
@@ -165,7 +174,7 @@ class SignatureJudge(dspy.Module):
     def _tokens_asked(self, lm: Any) -> dict[str, Any]:
         """Configuration that asks for log-probabilities, where they are of use."""
         wanted = self.settings["evidence"] == "logprobs"
-        return capability.asking(lm, anyway=wanted) if wanted or self._auto_tokens else {}
+        return capability.asking(lm) if wanted or self._auto_tokens else {}
 
     @property
     def _auto_tokens(self) -> bool:
@@ -282,13 +291,3 @@ class SignatureJudge(dspy.Module):
 
     def __repr__(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return f"{type(self).__name__}({self.signature.__name__})"
-
-
-def _check_votes(votes: Any, evidence: str) -> None:
-    if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1:
-        raise InputError(f"votes={votes!r}; expected a whole number of at least 1")
-    if votes > 1 and evidence not in ("auto", "generate"):
-        raise InputError(
-            f"votes={votes} counts answers, evidence={evidence!r} takes its confidence elsewhere; "
-            "use one of the two"
-        )

@@ -3,8 +3,21 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from typing import Any
 
+from ..errors import InputError
 from ..types import Group, Judgment, Kind
+
+
+def check_votes(votes: Any, evidence: str) -> None:
+    """Refuse a number of votes that cannot be, or that goes with other evidence."""
+    if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1:
+        raise InputError(f"votes={votes!r}; expected a whole number of at least 1")
+    if votes > 1 and evidence not in ("auto", "generate"):
+        raise InputError(
+            f"votes={votes} counts answers, evidence={evidence!r} takes its confidence elsewhere; "
+            "use one of the two"
+        )
 
 
 def voted(group: Group, judgments: Sequence[Judgment]) -> Judgment:

@@ -43,7 +43,7 @@ def _validation(first: Trial, chosen: Trial, metric: str, seed: int, val: Any) -
 
 def _spent(usage: Usage, seconds: float) -> dict[str, Any]:
     return {
-        "calls": usage.calls,
+        "calls": usage.paid_calls,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "cost": usage.cost,

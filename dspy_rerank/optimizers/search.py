@@ -185,7 +185,9 @@ class RerankerSearch(Teleprompter):
         study.tell(proposed, trial.value)
         if self.progress is not None:
             best = max(t.value for t in search.trials)
-            self.progress(SearchProgress(len(search.trials), self.trials, best, search.usage.calls))
+            self.progress(
+                SearchProgress(len(search.trials), self.trials, best, search.usage.paid_calls)
+            )
 
     def _affordable(self, search: _Search, variant: str) -> bool:
         """Whether all questions of a setting fit into what is left, at most."""
@@ -195,7 +197,7 @@ class RerankerSearch(Teleprompter):
             return True
         sizes = (len(query.documents) for query in search.data)
         most = sum(bounds(search.student.estimate(size).calls)[1] for size in sizes)
-        return search.usage.calls + most <= self.max_calls
+        return search.usage.paid_calls + most <= self.max_calls
 
     def _outrun(self, search: _Search, variant: str, prior: float) -> bool:
         """Whether a new prompt is already clearly behind the best after half of the queries.
@@ -218,11 +220,11 @@ class RerankerSearch(Teleprompter):
 
     def _measured(self, search: _Search, variant: str, prior: float) -> Trial:
         row = self._row(search, variant, prior, search.data)
-        if row.usage.calls:
-            search.tokens.setdefault(variant, row.usage.prompt_tokens / row.usage.calls)
+        if row.usage.paid_calls:
+            search.tokens.setdefault(variant, row.usage.prompt_tokens / row.usage.paid_calls)
         values = row.values[self.metric]
         tokens = search.tokens.setdefault(variant, 0.0)
-        return Trial(variant, prior, fmean(values), values, tokens, row.usage.calls)
+        return Trial(variant, prior, fmean(values), values, tokens, row.usage.paid_calls)
 
     def _setting(self, search: _Search, variant: str, prior: float) -> Reranker:
         reranker = search.student.deepcopy()

@@ -4,8 +4,9 @@ from .base import Reranker
 from .comparing import AllPairs, HeapSort, MergeSort, PRPSliding, Survivor
 from .fusing import Consensus
 from .scoring import ScoreSort
+from .topdown import TopDown
 from .tournaments import Tournament, TourRank
-from .windows import SlidingWindow, TDPart, TopDown
+from .windows import SlidingWindow, TDPart
 
 SORTERS = (
     ScoreSort,

@@ -1,4 +1,4 @@
-"""Sorting by windows of many passages that slide or are read again."""
+"""Sorting by windows of many passages that slide, or meet a pivot."""
 
 import logging
 from collections.abc import Sequence
@@ -82,42 +82,3 @@ class TDPart(Reranker):
 
     def _shape(self, n: int, top_k: int) -> Shape:
         return plans.td_part_shape(n, top_k, window=self.settings["window"])
-
-
-class TopDown(Reranker):
-    """Judges parallel windows, keeps the strongest, repeats: for 100 documents 8 calls, 3 rounds.
-
-    One strength a document is fitted to all judgments so far (Plackett-Luce with a Gaussian
-    prior), and the pool shrinks to the strongest: 100, 40, 20 in windows of 20. The score is that
-    strength, on a log-odds scale. See :func:`dspy_rerank.sorters.plans.top_down`.
-
-    Args:
-        judge: Listwise, or setwise.
-        window: Passages in a question, at least 2.
-        rounds: Steps when the documents exceed a window, at least 2.
-        prior: Weight of the first stage: the expected strength of a document before it is judged
-            is ``2 * prior`` standard deviations for each of its z-score.
-        options: See :class:`Reranker`.
-    """
-
-    KINDS = GROUPING
-    SCORED = True
-    PRIOR_IS_FREE = False
-
-    def __init__(self, judge: Any, *, window: int = 20, rounds: int = 3, **options: Any):
-        at_least("window", window, 2)
-        at_least("rounds", rounds, 2)
-        super().__init__(judge)
-        self._configure({"window": window, "rounds": rounds}, **options)
-
-    @property
-    def _sizes(self) -> dict[str, int]:
-        return {"window": self.settings["window"], "rounds": self.settings["rounds"]}
-
-    def _plan(self, n: int, top_k: int, evidence: Sequence[float]) -> Plan:
-        weight = self.settings["prior"]
-        prior = [2 * weight * value for value in evidence] if weight else None
-        return plans.top_down(n, top_k, prior=prior, **self._sizes)
-
-    def _shape(self, n: int, top_k: int) -> Shape:
-        return plans.top_down_shape(n, top_k, **self._sizes)

@@ -145,7 +145,7 @@ def test_compile_saves_a_program_that_compare_and_rerank_use(tmp_path, capsys):
         capsys, "compile", data, "--out", out_file, "--program", start, "--trials", 4, "--demos", 1
     )
     assert code == 0
-    assert "held-out queries" in out
+    assert "never saw" in out
     card = dr.load(out_file).card
     assert card["test"]["queries"] > 0
     assert len(card["trials"]) == 4

@@ -38,6 +38,8 @@ from dspy_rerank.sorters.plans import (
     td_part,
     td_part_shape,
     top_down,
+    top_down_pairs,
+    top_down_pairs_shape,
     top_down_pools,
     top_down_promise,
     top_down_shape,
@@ -47,6 +49,7 @@ from dspy_rerank.sorters.plans import (
     tournament_shape,
     window_shape,
 )
+from dspy_rerank.sorters.plans.evidence import evidence_of, strengths_of
 from dspy_rerank.types import Judgment, Span
 
 SIZES = range(61)
@@ -153,6 +156,13 @@ PLANS = {
             partial(top_down_shape, window=w, rounds=r),
         )
         for w, r in ((2, 3), (7, 3), (20, 2), (20, 3))
+    },
+    **{
+        f"topdown-pairs-{r}-{m}": (
+            partial(top_down_pairs, rounds=r, meetings=m),
+            partial(top_down_pairs_shape, rounds=r, meetings=m),
+        )
+        for r, m in ((1, 3), (5, 4), (3, 60))
     },
     **{
         f"survivor-{w}": (partial(survivor, window=w), partial(survivor_shape, window=w))
@@ -473,6 +483,46 @@ def test_top_down_prior_breaks_ties_and_bends_to_judgments():
     prior = [0.0, 0.5, 1.0]
     assert drive(top_down(3, 3, prior=prior), unknown).outcome.order == (2, 1, 0)
     assert drive(top_down(3, 3, prior=prior), first).outcome.order[0] == 0
+
+
+# Top down in pairs.
+
+
+def test_top_down_pairs_costs_what_its_docstring_says():
+    assert tuple(top_down_pairs_shape(100, 10)) == (476, 5, 952)
+
+
+@pytest.mark.parametrize("n", [2, 5, 20, 60, 100])
+def test_top_down_pairs_finds_nearly_all_of_the_best_ten(n):
+    for seed in range(5):
+        truth = truth_of(n, seed)
+        order = drive(top_down_pairs(n, min(n, 10)), partial(chooser, truth)).outcome.order
+        assert len({*order[:10]} & {*truth[:10]}) >= min(n, 10) - 1
+
+
+def test_top_down_pairs_lets_no_pair_meet_twice():
+    asked = []
+
+    def answer(group):
+        asked.append(group)
+        return first(group)
+
+    drive(top_down_pairs(40, 10), answer)
+    assert len(asked) == len(set(asked))
+
+
+def test_everyone_meets_as_many_others_in_the_first_round():
+    groups = next(top_down_pairs(30, 10, meetings=6))
+    met = [sum(position in group for group in groups) for position in range(30)]
+    assert met == [6] * 30
+
+
+def test_an_unsure_preference_moves_less_than_a_sure_one():
+    def winner(confidence):
+        judgment = Judgment("pairwise", (0, 1), "ok", best=0, confidence=confidence)
+        return strengths_of(evidence_of([judgment], 2), 2, None, 1.0)[0]
+
+    assert winner(0.5) == 0 < winner(0.6) < winner(0.9) < winner(None)
 
 
 # Superiors, consensus, relabelling.

@@ -15,6 +15,7 @@ from dspy_rerank.sorters.plans import (
     tournament,
 )
 from dspy_rerank.sorters.plans.relations import Relations
+from dspy_rerank.sorters.plans.shape import bounds
 from dspy_rerank.sorters.plans.tournament import _ordered
 from dspy_rerank.types import Judgment
 
@@ -119,7 +120,11 @@ def test_td_part_drops_nobody_unread():
 @pytest.mark.parametrize("rounds", [1, 2, 10])
 def test_tour_rank_of_the_field(rounds):
     """13 R questions and 185 R reads, 5 deep (FIELD.md 3.2)."""
-    assert tuple(tour_rank_shape(100, rounds=rounds)) == (13 * rounds, 5, 185 * rounds)
+    shape = drive(tour_rank(100, rounds=rounds), unknown).shape
+    assert shape == (13 * rounds, 5, 185 * rounds)
+    assert tuple(map(bounds, tour_rank_shape(100, rounds=rounds))) == (
+        (13, 13 * rounds), (5, 5), (185, 185 * rounds),
+    )  # fmt: skip
 
 
 def test_tour_rank_scores_are_stages_survived():

@@ -17,6 +17,7 @@ from .superiors import superiors
 from .survivor import survivor, survivor_shape
 from .tdpart import td_part, td_part_shape
 from .topdown import top_down, top_down_pools, top_down_promise, top_down_shape
+from .topdown_pairs import top_down_pairs, top_down_pairs_shape
 from .tournament import tournament, tournament_shape
 from .tourrank import tour_rank, tour_rank_shape
 from .window import promised, sliding_window, window_shape
@@ -52,6 +53,8 @@ __all__ = [
     "td_part",
     "td_part_shape",
     "top_down",
+    "top_down_pairs",
+    "top_down_pairs_shape",
     "top_down_pools",
     "top_down_promise",
     "top_down_shape",

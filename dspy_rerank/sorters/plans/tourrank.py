@@ -7,7 +7,7 @@ from ...aggregate import descending
 from ...errors import InputError
 from ...types import Group, Judgment, Outcome, Plan
 from .lockstep import Steps, lockstep
-from .shape import Shape
+from .shape import Shape, between, bounds
 from .simulate import fixed_shape
 
 
@@ -41,8 +41,14 @@ def tour_rank(n: int, *, rounds: int = 1, window: int = 20, seed: int = 0) -> Pl
 
 
 def tour_rank_shape(n: int, *, rounds: int = 1, window: int = 20) -> Shape:
-    """Cost of ``tour_rank``; exact, since only the members of groups depend on answers."""
-    return fixed_shape(tour_rank(n, rounds=rounds, window=window))
+    """Cost of ``tour_rank``: R times that of one tournament, which is exact.
+
+    At least, it is that of one: tournaments may come to ask the same question in the same order,
+    and it is not asked again.
+    """
+    one = fixed_shape(tour_rank(n, window=window))
+    questions, reads = (bounds(count).hi for count in (one.questions, one.reads))
+    return Shape(between(questions, rounds * questions), one.rounds, between(reads, rounds * reads))
 
 
 def _tournament(n: int, window: int, rng: random.Random) -> Steps[list[int]]:
