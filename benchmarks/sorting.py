@@ -1,6 +1,9 @@
 """What each sort reaches with an imperfect judge: nDCG@10 against calls, rounds and reads.
 
-    python benchmarks/sorting.py [--seeds 20] [--first-seed 1000] [--judges fresh,repeating]
+    python benchmarks/sorting.py --seeds 20 --svg docs/frontier.svg
+    python benchmarks/sorting.py --kinds listwise --judges fresh --seeds 5
+    python benchmarks/sorting.py --constants --seeds 5    # the table of choose_sorter
+    python benchmarks/sorting.py --cpu                    # our own time per judgment
 
 The simulation of the field: TREC DL 2019, 43 queries, BM25's first 100 with full labels. The
 judge sees each label plus a tiny fixed jitter and errs in one of three ways:
@@ -15,19 +18,25 @@ The data are read from ``$DSPY_RERANK_BENCH_DATA/dl19`` or ``../shared/data/dl19
 are over seeds, the queries being given. Settings were chosen on seeds below 1000.
 """
 
+import argparse
 import math
 import os
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from _frontier import frontier
 from numpy.typing import NDArray
 
+import dspy_rerank as dr
 from dspy_rerank.datasets import load
 from dspy_rerank.prior import first_stage
 from dspy_rerank.sorters import plans
-from dspy_rerank.types import Group, Judgment, Plan
+from dspy_rerank.sorters.candidates import CANDIDATES
+from dspy_rerank.types import Group, Judgment, Kind
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("DSPY_RERANK_BENCH_DATA", ROOT.parent / "shared" / "data"))
@@ -36,8 +45,6 @@ TOP_K = 10
 Labels = NDArray[np.float64]
 See = Callable[[NDArray[np.intp]], Labels]
 """What a judge sees in each member of a group."""
-Sorter = Callable[[int, list[float]], Plan]
-"""A plan over n candidates with the first stage's z-scored evidence."""
 
 
 class Task(NamedTuple):
@@ -120,23 +127,139 @@ class Cell(NamedTuple):
     reads: float
 
 
+class Setup(NamedTuple):
+    """A judge that errs in one way."""
+
+    judge: str
+    noise: float
+
+    def __str__(self) -> str:
+        return f"{self.judge} {self.noise:g}"
+
+
+SETUPS = [Setup(judge, noise) for judge, (_, noises) in JUDGES.items() for noise in noises]
+
+
 def measure(
-    sorter: Sorter, kind: str, judge: str, noise: float, data: Sequence[Task], seeds: Sequence[int]
+    reranker: dr.Reranker, setup: Setup, data: Sequence[Task], seeds: Sequence[int]
 ) -> Cell:
     """One sorter under one judge, averaged over queries and seeds."""
-    runs = [[_run(sorter, kind, judge, noise, task, i, seed) for i, task in enumerate(data)]
-            for seed in seeds]  # fmt: skip
+    chosen = seeds[:1] if setup == ("fresh", 0.0) else seeds
+    runs = [
+        [_run(reranker, setup, task, i, seed) for i, task in enumerate(data)] for seed in chosen
+    ]
     means = np.array(runs).mean(axis=1)
-    error = float(means[:, 0].std(ddof=1) / math.sqrt(len(seeds))) if len(seeds) > 1 else 0.0
+    error = float(means[:, 0].std(ddof=1) / math.sqrt(len(chosen))) if len(chosen) > 1 else 0.0
     ndcg, *costs = means.mean(axis=0).tolist()
     return Cell(ndcg, error, *costs)
 
 
 def _run(
-    sorter: Sorter, kind: str, judge: str, noise: float, task: Task, number: int, seed: int
+    reranker: dr.Reranker, setup: Setup, task: Task, number: int, seed: int
 ) -> tuple[float, ...]:
-    jitter = np.random.default_rng(number).uniform(0, 1e-3, len(task.labels))
-    see = JUDGES[judge][0](task.labels + jitter, noise, np.random.default_rng([seed, number]))
-    run = plans.drive(sorter(len(task.labels), task.evidence), answering(kind, see))
+    count, kind = len(task.labels), reranker.judge.kind
+    jitter = np.random.default_rng(number).uniform(0, 1e-3, count)
+    rng = np.random.default_rng([seed, number])
+    see = JUDGES[setup.judge][0](task.labels + jitter, setup.noise, rng)
+    plan = reranker._plan(count, TOP_K, task.evidence)
+    run = plans.drive(plan, answering(kind, see))
     found = gain([task.labels[p] for p in run.outcome.order])
     return 100 * found / task.ideal, run.questions, run.rounds, run.reads
+
+
+# Sorters: name, judge kind, module.
+
+
+def judge_of(kind: Kind) -> dr.FunctionJudge:
+    """Stands for a judge; the plan is driven past it."""
+    return dr.FunctionJudge(lambda query, passages: None, kind)
+
+
+def sorters(kinds: Sequence[str]) -> list[tuple[str, dr.Reranker]]:
+    """Everything that is measured, with the kind of judge in its name."""
+    chosen = [
+        (f"{candidate.name}, {kind}", candidate.build(judge_of(kind)))
+        for candidate in CANDIDATES
+        for kind in candidate.kinds
+        if kind in kinds
+    ]
+    biased = dr.TopDown(judge_of("listwise"), prior=0.05)
+    return [*chosen, ("TopDown(prior=0.05), listwise", biased)] if "listwise" in kinds else chosen
+
+
+# Reports.
+
+
+def table(rows: dict[str, dict[Setup, Cell]]) -> Iterator[str]:
+    """Markdown: mean cost over the judges, then nDCG@10 and its standard error by judge."""
+    setups = list(next(iter(rows.values())))
+    heads = ["sorter", "calls", "rounds", "reads", *map(str, setups)]
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
+    for name, cells in rows.items():
+        costs = np.mean([cell[2:] for cell in cells.values()], axis=0)
+        scores = [
+            f"{cell.ndcg:.1f}" + (f" ±{cell.error:.1f}" if cell.error else "")
+            for cell in cells.values()
+        ]
+        yield "| " + " | ".join([name, *(f"{cost:.4g}" for cost in costs), *scores]) + " |"
+
+
+def constants(seeds: Sequence[int]) -> Iterator[str]:
+    """The table that ``choose_sorter`` reads, as Python."""
+    setups = [Setup("fresh", noise) for noise in (0.0, 0.5, 1.0)]
+    for depth in (20, 50, 100):
+        data = tasks(depth)
+        for name, reranker in sorters(("pointwise", "pairwise", "setwise", "listwise")):
+            if "prior" not in name:
+                cells = [measure(reranker, setup, data, seeds) for setup in setups]
+                code, kind = name.rsplit(", ", 1)
+                scores = ", ".join(f"{cell.ndcg:.1f}" for cell in cells)
+                yield f'    ({depth}, "{kind}", "{code}"): ({scores}),'
+
+
+def cpu(count: int = 300) -> Iterator[str]:
+    """Milliseconds of our own per judgment, plans only, for ``count`` candidates."""
+    labels = np.random.default_rng(0).integers(0, 4, count).astype(float)
+    for name, reranker in sorters(("pointwise", "pairwise", "setwise", "listwise")):
+        see = fresh(labels, 1.0, np.random.default_rng(1))
+        answer = answering(reranker.judge.kind, see)
+        plan, start = reranker._plan(count, TOP_K, [0.0] * count), time.process_time()
+        answers = plans.drive(plan, answer)
+        spent = time.process_time() - start
+        groups = [tuple(range(answers.reads // answers.questions))] * answers.questions
+        start = time.process_time()
+        for group in groups:
+            answer(group)
+        spent -= time.process_time() - start
+        yield f"{name}: {1000 * spent / answers.questions:.3f} ms"
+
+
+def main() -> None:
+    """Print what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=1000)
+    parser.add_argument("--judges", default="fresh,repeating,position")
+    parser.add_argument("--kinds", default="pointwise,setwise,listwise,pairwise")
+    parser.add_argument("--constants", action="store_true", help="the table of choose_sorter")
+    parser.add_argument("--cpu", action="store_true", help="our own time per judgment")
+    parser.add_argument("--svg", type=Path, help="where to draw the frontier")
+    given = parser.parse_args()
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    if given.constants or given.cpu:
+        for line in cpu() if given.cpu else constants(seeds):
+            print(line, flush=True)
+        return
+    setups = [setup for setup in SETUPS if setup.judge in given.judges.split(",")]
+    data, rows = tasks(), {}
+    for name, reranker in sorters(given.kinds.split(",")):
+        rows[name] = {setup: measure(reranker, setup, data, seeds) for setup in setups}
+        print(*list(table({name: rows[name]}))[2:], flush=True, file=sys.stderr)
+    print(*table(rows), sep="\n")
+    if given.svg:
+        given.svg.write_text(frontier(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -30,9 +30,11 @@ def climb(objective: Objective, start: Vector, steps: int = 50) -> Vector:
     """The maximum of a strictly concave function, by Newton steps that never go down."""
     here, curve = start, objective(start)
     for _ in range(steps):
-        if np.abs(curve.slope).max(initial=0.0) < 1e-8:
+        steepest = np.abs(curve.slope).max(initial=0.0)
+        if steepest < 1e-8:
             break
-        step = _solve(curve.bend, curve.slope)
+        # A rough step is enough far from the top; near it, steps this exact still square the error.
+        step = _solve(curve.bend, curve.slope, min(0.1, steepest))
         after = objective(here + step)
         while after.value < curve.value and np.abs(step).max() > 1e-9:
             step = step / 2
@@ -41,14 +43,16 @@ def climb(objective: Objective, start: Vector, steps: int = 50) -> Vector:
     return here
 
 
-def _solve(bend: Callable[[Vector], Vector], target: Vector) -> Vector:
+def _solve(bend: Callable[[Vector], Vector], target: Vector, error: float) -> Vector:
     """Solves ``bend(x) = target`` for a positive definite linear map, by conjugate gradients.
+
+    Stops when the residual is that share of the target.
 
     No LAPACK: its threads cost more than these small systems where cores are few or shared.
     """
     x, residual = np.zeros_like(target), target
     direction, size = residual, float(residual @ residual)
-    enough = size * 1e-16
+    enough = size * error**2
     for _ in range(2 * len(target)):
         if size <= enough:
             break

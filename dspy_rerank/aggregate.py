@@ -7,6 +7,7 @@ Two kinds of data make a grid. *Weak orders* (tiers of positions, best tier firs
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, permutations
 from typing import NamedTuple
 
@@ -195,47 +196,41 @@ def _luce_posterior(
 def _choices(orders: Sequence[WeakOrder], weights: Sequence[float], n: int) -> _Choices:
     listed = [[item for tier in tiers for item in tier] for tiers in orders]
     width = max(map(len, listed), default=0)
-    items, shares, counts, credit = [], [], [], np.zeros(n)
+    items, shares, counts = [np.zeros((0, width), np.intp)], [np.zeros((0, width))], [np.zeros(0)]
+    credit = np.zeros(n)
     for tiers, members, weight in zip(orders, listed, weights, strict=True):
-        share = _shares(tiers, width)
-        items.append(np.tile(_filled(members, width), (len(share), 1)))
+        share, each = _shares(tuple(map(len, tiers)), width)
+        row = np.array(members + [0] * (width - len(members)), dtype=np.intp)
+        items.append(np.broadcast_to(row, share.shape))
         shares.append(share)
-        counts += [weight] * len(share)
-        for tier, choices in zip(tiers, _choices_in(tiers), strict=True):
-            credit[list(tier)] += weight * choices / len(tier)
-    stacked = np.concatenate(shares) if shares else np.zeros((0, width))
-    who = np.concatenate(items) if items else np.zeros((0, width), dtype=np.intp)
-    with np.errstate(divide="ignore"):
-        return _Choices(who, np.log(stacked), np.array(counts), credit)
+        counts.append(np.full(len(share), weight))
+        credit[members] += weight * each
+    return _Choices(
+        np.concatenate(items),
+        np.concatenate(shares),
+        np.concatenate(counts),
+        credit,
+    )
 
 
-def _filled(members: Sequence[int], width: int) -> NDArray[np.intp]:
-    row = np.zeros(width, dtype=np.intp)
-    row[: len(members)] = members
-    return row
-
-
-def _choices_in(tiers: WeakOrder) -> list[int]:
-    """How many choices place each tier: what is left at the end was not chosen from."""
-    last = len(tiers) - 1
-    sizes = [len(tier) for tier in tiers]
-    return [*sizes[:-1], sizes[-1] - 1 if last == 0 else 0] if sizes else []
-
-
-def _shares(tiers: WeakOrder, width: int) -> Matrix:
-    """Shares of the members in each choice, in the order of the tiers, one row a choice.
+@lru_cache(maxsize=16)
+def _shares(sizes: tuple[int, ...], width: int) -> tuple[Matrix, Vector]:
+    """Log shares of an order's members in each of its choices, and how often each was chosen.
 
     Of t tied items, j are gone before choice j and nobody knows which: each stands with 1 - j/t.
+    What is left at the end was not chosen from, unless the order is one tier.
     """
-    counts = _choices_in(tiers)
-    share, row, start = np.zeros((sum(counts), width)), 0, 0
-    whole = sum(map(len, tiers))
-    for tier, count in zip(tiers, counts, strict=True):
-        rows, stop = slice(row, row + count), start + len(tier)
-        share[rows, start:whole] = 1.0
-        share[rows, start:stop] -= np.arange(count)[:, None] / max(len(tier), 1)
-        row, start = row + count, stop
-    return share
+    ends, whole = list(accumulate(sizes)), sum(sizes)
+    share, chosen = np.zeros((max(0, whole - 1), width)), np.zeros(whole)
+    for size, end in zip(sizes, ends, strict=True):
+        start = end - size
+        count = size if end < whole else size - 1 if start == 0 else 0
+        share[start : start + count, start:whole] = 1.0
+        share[start : start + count, start:end] -= np.arange(count)[:, None] / max(size, 1)
+        chosen[start:end] = count / max(size, 1)
+    rows = whole - sizes[-1] if len(sizes) > 1 else max(0, whole - 1)
+    with np.errstate(divide="ignore"):
+        return np.log(share[:rows]), chosen
 
 
 def _luce(choices: _Choices, strength: Vector) -> Curve:

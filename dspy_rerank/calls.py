@@ -16,6 +16,7 @@ from dspy.utils.exceptions import (
     LMBillingError,
     LMConfigurationError,
     LMError,
+    LMRateLimitError,
     LMUnsupportedFeatureError,
     LMUnsupportedModelError,
     is_retryable_lm_error,
@@ -24,6 +25,7 @@ from dspy.utils.exceptions import (
 from .adapters import without_fallback
 from .certainty import Token, read_tokens
 from .errors import NoModelError
+from .limits import limit_of
 from .types import Usage
 
 Failure = Literal["transient", "lasting", "fatal"]
@@ -118,9 +120,30 @@ async def call(
 ) -> Reply:
     """Ask once, without retries, and keep the completion even where DSPy cannot parse it.
 
+    Waits for its turn where the LM's rate is limited, or where it asked to be left alone.
+
     Raises:
         dspy.LMError: The call failed; see :func:`failure`.
     """
+    limit = limit_of(current_lm(predict))
+    tokens = sum(len(str(value)) for value in inputs.values()) // 4 + 1 if limit.tpm else 0
+    await limit.turn(tokens)
+    try:
+        reply = await _call(predict, inputs, adapter, config, signature)
+    except LMRateLimitError as error:
+        limit.refused(retry_after(error))
+        raise
+    limit.correct(tokens, reply.usage.prompt_tokens + reply.usage.completion_tokens)
+    return reply
+
+
+async def _call(
+    predict: dspy.Predict,
+    inputs: Mapping[str, Any],
+    adapter: dspy.Adapter,
+    config: Mapping[str, Any],
+    signature: type[dspy.Signature] | None,
+) -> Reply:
     lm = _single_attempt(current_lm(predict))
     recorder = _Recorder()
     owners = [*(dspy.settings.caller_modules or []), recorder]

@@ -39,3 +39,7 @@ class DataError(RerankError, ValueError):
 
 class MissingExtraError(RerankError, ImportError):
     """An optional dependency is not installed; the message has the line that installs it."""
+
+
+class CompileError(RerankError, RuntimeError):
+    """An optimizer failed, returned nothing, or its metric raised; the message says which."""

@@ -1,6 +1,5 @@
 """Measures rerankers on labelled queries, beside the incoming order, with paired intervals."""
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -8,9 +7,7 @@ from typing import Any
 
 import dspy
 
-from .background import run_sync
 from .defaults import resolve_lm
-from .engine import all_or_cancel, shared_limit
 from .errors import InputError
 from .metrics import parse_metric, score_order
 from .ranking import Ranking
@@ -242,26 +239,6 @@ def rank_all(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Ranking]:
     """Rankings of all queries, several at a time under one limit on questions in flight."""
-    return run_sync(_rank_all(reranker, list(data), queries_at_once, progress))
-
-
-async def _rank_all(
-    reranker: Reranker,
-    queries: Sequence[Any],
-    queries_at_once: int,
-    progress: Callable[[int, int], None] | None,
-) -> list[Ranking]:
-    places = asyncio.Semaphore(queries_at_once)
-    shared_limit.set(asyncio.Semaphore(reranker.settings["concurrency"]))
-    done = 0
-
-    async def one(query: Any) -> Ranking:
-        nonlocal done
-        async with places:
-            prediction = await reranker.acall(query.text, query.documents, **query.inputs)
-        done += 1
-        if progress is not None:
-            progress(done, len(queries))
-        return prediction.ranking
-
-    return await all_or_cancel(one(query) for query in queries)
+    calls = [{**q.inputs, "query": q.text, "documents": q.documents} for q in data]
+    found = reranker.rank_many(calls, queries_at_once=queries_at_once, progress=progress)
+    return [prediction.ranking for prediction in found]

@@ -38,7 +38,8 @@ TYPES: dict[str, Any] = {
 def save(reranker: Reranker, path: str | Path) -> Path:
     """Write a reranker to a JSON file.
 
-    The language model is not saved, only its name; bind one again when loading.
+    Of a language model that is bound to the program only the alias is saved, if it came from
+    :func:`dspy_rerank.models.load`; any other has to be bound again when loading.
 
     Raises:
         ProgramError: A part cannot be written as JSON, such as a function used as judge.
@@ -55,8 +56,8 @@ def load(path: str | Path, lm: Any = None, *, classes: Iterable[type] = ()) -> R
 
     Args:
         path: Written by :func:`save`.
-        lm: A DSPy LM, or a model name, for this program only; ``None`` leaves it to
-            ``dspy.configure``.
+        lm: A DSPy LM, or a model name, for this program only; ``None`` takes the alias that was
+            saved, where such an alias is loaded, else leaves it to ``dspy.configure``.
         classes: Judges and sorters of the caller's own that the file may name.
 
     Raises:
@@ -73,7 +74,7 @@ def load(path: str | Path, lm: Any = None, *, classes: Iterable[type] = ()) -> R
         reranker = from_dict(content, classes=classes)
     except ProgramError as error:
         raise ProgramError(f"{source}: {error}") from error
-    return bound(reranker, lm)
+    return bound(reranker, lm if lm is not None else _aliased(content.get("lm")))
 
 
 def bound(reranker: Reranker, lm: Any) -> Reranker:
@@ -95,6 +96,7 @@ def to_dict(reranker: Reranker) -> dict[str, Any]:
         "versions": {name: version(name) for name in ("dspy-rerank", "dspy")},
         "program": structure,
         "signature_hash": fingerprint(structure),
+        "lm": _alias(reranker),
         "state": state,
         "card": dict(reranker.card),
     }
@@ -240,6 +242,21 @@ def _build_signature(described: Mapping[str, Any]) -> type[dspy.Signature]:
         for f in described["fields"]
     }
     return dspy.make_signature(fields, described["instructions"] or " ", described["name"])
+
+
+def _alias(reranker: Reranker) -> str | None:
+    """The alias of the one LM that all judges are bound to, if it has one."""
+    from .models import aliases
+
+    lms = {id(predict.lm): predict.lm for predict in reranker.predictors()}
+    return aliases.alias_of(next(iter(lms.values()))) if len(lms) == 1 else None
+
+
+def _aliased(alias: Any) -> Any:
+    """The LM of a saved alias, where such an alias is loaded."""
+    from .models import aliases
+
+    return aliases.named(alias) if isinstance(alias, str) else None
 
 
 def _without_lm(state: Any) -> Any:

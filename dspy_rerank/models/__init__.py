@@ -1,10 +1,14 @@
-"""Language models: the embedded one, and everything else by its DSPy name."""
+"""Language models: the embedded one, those of a configuration, and all others by DSPy name."""
 
 from typing import Any
 
 import dspy
 
+from dspy_rerank.errors import InputError
+from dspy_rerank.models import aliases
 from dspy_rerank.models._chat import likelihood_config
+from dspy_rerank.models.aliases import Aliases, load
+from dspy_rerank.models.direct import AsyncDirectEngine, DirectEngine, direct
 from dspy_rerank.models.local import (
     PREFIX,
     AsyncLocalEngine,
@@ -14,19 +18,43 @@ from dspy_rerank.models.local import (
     local,
     serve,
 )
+from dspy_rerank.models.probe import Probe, probe
 
 __all__ = [
+    "Aliases",
+    "AsyncDirectEngine",
     "AsyncLocalEngine",
+    "DirectEngine",
     "Endpoint",
     "LocalEngine",
+    "Probe",
     "available",
+    "direct",
     "get",
     "likelihood_config",
+    "load",
     "local",
+    "probe",
     "serve",
 ]
 
 
 def get(name: str, **kwargs: Any) -> dspy.LM:
-    """The language model of a name: ``local/...`` runs in this process, others are `dspy.LM`'s."""
-    return local(name, **kwargs) if name.startswith(PREFIX) else dspy.LM(name, **kwargs)
+    """The language model of a name.
+
+    Args:
+        name: An alias that `load` has read; ``local/...`` for one in this process; else any name
+            that `dspy.LM` takes.
+        **kwargs: Anything that `dspy.LM` takes; of an alias, a copy with them is made.
+
+    Raises:
+        InputError: There are aliases, and the name is neither one of them nor a provider's model.
+    """
+    found = aliases.named(name)
+    if found is not None:
+        return found.copy(**kwargs) if kwargs else found
+    if name.startswith(PREFIX):
+        return local(name, **kwargs)
+    if "/" not in name and aliases.known():
+        raise InputError(f"there is no model {name!r}; loaded are {', '.join(aliases.known())}")
+    return dspy.LM(name, **kwargs)

@@ -16,11 +16,21 @@ _OURS = frozenset({"likelihood", "metadata"})
 
 
 def chat_body(request: lm15.Request) -> Body:
-    """The request as a chat completion."""
+    """The request as a chat completion for llama.cpp, which takes a few parameters more."""
+    body = openai_body(request)
+    return {
+        "max_tokens": DEFAULT_MAX_TOKENS,
+        **body,
+        **_extensions(request.config.extensions or {}),
+    }
+
+
+def openai_body(request: lm15.Request) -> Body:
+    """The request as any OpenAI-compatible server reads it, without model and extensions."""
     config = request.config
     body = {
         "messages": list(_messages(request)),
-        "max_tokens": config.max_tokens or DEFAULT_MAX_TOKENS,
+        "max_tokens": config.max_tokens,
         "temperature": config.temperature,
         "top_p": config.top_p,
         "top_k": config.top_k,
@@ -30,7 +40,6 @@ def chat_body(request: lm15.Request) -> Body:
         "presence_penalty": config.presence_penalty,
         "response_format": _response_format(config.response_format),
         **_logprobs(config.logprobs),
-        **_extensions(config.extensions or {}),
     }
     return {key: value for key, value in body.items() if value is not None}
 
@@ -81,7 +90,7 @@ def response(body: Body, model: str) -> lm15.Response:
 
 def _messages(request: lm15.Request) -> Iterator[dict[str, str]]:
     if request.tools:
-        raise lm15.UnsupportedFeatureError("local models take no tools", feature="tools")
+        raise lm15.UnsupportedFeatureError("this engine takes no tools", feature="tools")
     if request.system is not None:
         yield {"role": "system", "content": _text(request.system)}
     for message in request.messages:
@@ -92,7 +101,7 @@ def _text(parts: Any) -> str:
     if isinstance(parts, str):
         return parts
     if not all(isinstance(part, lm15.TextPart) for part in parts):
-        raise lm15.UnsupportedFeatureError("local models read text only", feature="media")
+        raise lm15.UnsupportedFeatureError("this engine reads text only", feature="media")
     return "".join(part.text for part in parts)
 
 

@@ -1,11 +1,15 @@
 """Compiling rerankers from labels."""
 
 from .examples import Labelled, judgment_examples
+from .judge_compiler import JudgeCompiler
+from .judge_metric import JudgeMetric
 from .search import RerankerSearch
 from .trials import SearchProgress, Trial
 from .variants import Variant, demo_sets
 
 __all__ = [
+    "JudgeCompiler",
+    "JudgeMetric",
     "Labelled",
     "RerankerSearch",
     "SearchProgress",

@@ -5,8 +5,10 @@ from statistics import fmean
 from typing import Any
 
 from ..evaluation import baseline
+from ..judges.base import SignatureJudge
 from ..stats import paired_interval
 from ..types import Usage
+from .judge_program import Watch
 from .trials import Trial
 
 
@@ -49,3 +51,41 @@ def _spent(usage: Usage, seconds: float) -> dict[str, Any]:
         "cost": usage.cost,
         "seconds": round(seconds, 1),
     }
+
+
+def judge_card(
+    optimizer: str, judge: SignatureJudge, scores: Sequence[tuple[float, ...]], *, kept: bool,
+    seed: int, train: Any, val: Any, questions: tuple[int, int], watch: Watch, calls: int,
+    seconds: float,
+) -> dict[str, Any]:  # fmt: skip
+    """The card of a compiled judge; scores are those of its questions before and after."""
+    before, after = scores
+    gain = paired_interval(after, before, seed=seed)
+    return {
+        "metric": "judgment score",
+        "optimizer": optimizer,
+        "seed": seed,
+        "train": {
+            "queries": len(train), "questions": questions[0], "fingerprint": train.fingerprint,
+        },
+        "validation": {
+            "queries": len(val),
+            "questions": questions[1],
+            "fingerprint": val.fingerprint,
+            "uncompiled": round(fmean(before), 6),
+            "compiled": round(fmean(after), 6),
+            "gain_over_uncompiled": [round(x, 6) for x in (gain.mean, gain.lo, gain.hi)],
+        },
+        "chosen": {
+            "kept": kept,
+            "instructions": judge.signature.instructions,
+            "demos": len(judge.predict.demos),
+        },
+        "degraded": bool(watch.lost),
+        "spent": {
+            **_spent(watch.usage, seconds),
+            "calls": calls,
+            "judge_calls": watch.asked,
+            "lost_questions": watch.lost,
+        },
+    }  # fmt: skip

@@ -23,11 +23,17 @@ class Labelled(NamedTuple):
         example: With the judge's own fields.
         grade: The highest grade among the passages shown, for stratified choice.
         query: Id of the query it comes from.
+        grades: Of the passages shown, in their order; without any, it is a demonstration only.
+        texts: The passages shown, as they are in the data set.
+        asked: What is searched for.
     """
 
     example: dspy.Example
     grade: float
     query: str
+    grades: tuple[float, ...] = ()
+    texts: tuple[str, ...] = ()
+    asked: str = ""
 
 
 def judgment_examples(
@@ -72,9 +78,24 @@ def _graded(query: Any) -> list[tuple[int, float]]:
 
 
 def _make(judge: SignatureJudge, query: Any, places: Sequence[int], gold: Judgment) -> Labelled:
-    texts = [query.documents[place].text for place in places]
-    grade = max(query.relevance[place] or 0.0 for place in places)
-    return Labelled(judge.example(query.text, texts, gold, **query.inputs), float(grade), query.id)
+    texts = tuple(query.documents[place].text for place in places)
+    grades = tuple(float(query.relevance[place] or 0.0) for place in places)
+    example = judge.example(query.text, texts, gold, **query.inputs)
+    return Labelled(_in_words(judge, example), max(grades), query.id, grades, texts, query.text)
+
+
+def _in_words(judge: SignatureJudge, example: dspy.Example) -> dspy.Example:
+    """Grades of a judge that answers yes or no, as such: yes from the middle of the scale up."""
+    answer = judge.roles.answer
+    if not answers_yes_no(judge) or judge.settings["evidence"] == "likelihood":
+        return example
+    low, high = judge.settings["scale"]
+    return example.copy(**{answer: "yes" if float(example[answer]) * 2 >= low + high else "no"})
+
+
+def answers_yes_no(judge: SignatureJudge) -> bool:
+    """Whether a pointwise judge's answer is a truth value."""
+    return judge.signature.output_fields[judge.roles.answer].annotation is bool
 
 
 def _grades(

@@ -13,8 +13,7 @@ from dspy.teleprompt.teleprompt import Teleprompter
 
 from ..defaults import resolve_lm
 from ..errors import InputError
-from ..evaluation import Row, as_dataset, rank_all, scored
-from ..judges.base import SignatureJudge
+from ..evaluation import Row, rank_all, scored
 from ..memo import remembering
 from ..metrics import parse_metric
 from ..sorters import Reranker
@@ -23,9 +22,10 @@ from ..stats import standard_error
 from ..types import Usage
 from .card import card
 from .examples import judgment_examples
+from .splits import parts
 from .study import new_study
 from .trials import SearchProgress, Trial, choose
-from .variants import Variant, demo_sets, wordings
+from .variants import Variant, demo_sets, with_settled_judge, wordings
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class RerankerSearch(Teleprompter):
             InputError: There are no labels, or the judge is a function.
         """
         begun = time.monotonic()
-        train, val = _parts(trainset, valset, self.seed)
+        train, val = parts(trainset, valset, self.seed)
         with dspy.context(lm=resolve_lm(self.lm)), remembering():
             search = self._prepared(student, train, val)
             self._run(search, begun)
@@ -232,32 +232,3 @@ class RerankerSearch(Teleprompter):
         if reranker.SCORED:
             reranker.settings.update(prior=prior)
         return reranker
-
-
-def with_settled_judge(student: Reranker) -> Reranker:
-    """A copy whose judge is the one that will answer: what ``auto`` stands for with this LM.
-
-    Raises:
-        InputError: The judge has no prompt to compile.
-    """
-    copy = student.deepcopy()
-    if not isinstance(getattr(copy, "judge", None), SignatureJudge):
-        raise InputError(
-            f"{student!r} has no prompt to compile; expected a reranker over a judge with a "
-            "signature, such as PointwiseJudge()"
-        )
-    copy.judge = copy.judge.ready()
-    return copy
-
-
-def _parts(trainset: Any, valset: Any, seed: int) -> tuple[Any, Any]:
-    train = as_dataset(trainset)
-    if valset is not None:
-        return train, as_dataset(valset)
-    if len(train) < 4:
-        raise InputError(
-            f"{len(train)} training queries are too few to take validation queries from; "
-            "give at least 4, or a valset"
-        )
-    train, val = train.split(0.5, 0.5, seed=seed)
-    return train, val

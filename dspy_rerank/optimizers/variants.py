@@ -7,9 +7,11 @@ from typing import Any
 
 import dspy
 
+from ..errors import InputError
 from ..judges.base import SignatureJudge
 from ..judges.rewording import instructed
 from ..reading.labels import estimate_tokens
+from ..sorters import Reranker
 from .examples import Labelled
 
 WORDINGS: dict[str, tuple[str, ...]] = {
@@ -130,4 +132,20 @@ def _next(pool: Sequence[Labelled], chosen: Sequence[Labelled], left: int) -> La
 
 def tokens_of(example: Any) -> int:
     """Estimated tokens of a demonstration."""
-    return sum(estimate_tokens(str(value)) for value in example.toDict().values())
+    return sum(estimate_tokens(str(value)) for value in dict(example).values())
+
+
+def with_settled_judge(student: Reranker) -> Reranker:
+    """A copy whose judge is the one that will answer: what ``auto`` stands for with this LM.
+
+    Raises:
+        InputError: The judge has no prompt to compile.
+    """
+    copy = student.deepcopy()
+    if not isinstance(getattr(copy, "judge", None), SignatureJudge):
+        raise InputError(
+            f"{student!r} has no prompt to compile; expected a reranker over a judge with a "
+            "signature, such as PointwiseJudge()"
+        )
+    copy.judge = copy.judge.ready()
+    return copy

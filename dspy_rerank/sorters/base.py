@@ -17,10 +17,11 @@ from ..ranking import Ranking, assemble, confidences
 from ..settings import Settings
 from ..types import Document, Estimate, Kind, Outcome, Plan
 from .estimates import estimated, fitted
+from .many import ManyQueries
 from .plans import Shape, order_by_score
 
 
-class Reranker(dspy.Module):
+class Reranker(ManyQueries, dspy.Module):
     """A judge and the algorithm that decides what to ask it: a reranker.
 
     Call it with ``query``, ``documents`` and perhaps ``top_k``; further keywords are inputs of the

@@ -18,7 +18,7 @@ class TopDown(Reranker):
     strength, on a log-odds scale. See :func:`dspy_rerank.sorters.plans.top_down`.
 
     With a pairwise judge a window is two passages, so each document meets several others in a
-    round: for the first 10 of 100 documents 476 pairs in 5 rounds. See
+    round: for the first 10 of 100 documents about 470 pairs in 5 rounds. See
     :func:`dspy_rerank.sorters.plans.top_down_pairs`.
 
     Args:
@@ -26,6 +26,7 @@ class TopDown(Reranker):
         window: Passages in a question, at least 2; pairwise judges take 2 all the same.
         rounds: Steps when the documents exceed a window, at least 2; ``None`` is 3, or 5 for
             pairwise judges.
+        finals: How often the last window is judged; each time more is one call and one round.
         meetings: How many others each document meets in a round, at least 2; for pairwise judges.
         prior: Weight of the first stage: the expected strength of a document before it is judged
             is ``2 * prior`` standard deviations for each of its z-score.
@@ -42,14 +43,17 @@ class TopDown(Reranker):
         *,
         window: int = 20,
         rounds: int | None = None,
+        finals: int = 1,
         meetings: int = 4,
         **options: Any,
     ):
         at_least("window", window, 2)
         at_least("rounds", 3 if rounds is None else rounds, 2)
+        at_least("finals", finals, 1)
         at_least("meetings", meetings, 2)
         super().__init__(judge)
-        self._configure({"window": window, "rounds": rounds, "meetings": meetings}, **options)
+        own = {"window": window, "rounds": rounds, "finals": finals, "meetings": meetings}
+        self._configure(own, **options)
 
     @property
     def _in_pairs(self) -> bool:
@@ -60,7 +64,8 @@ class TopDown(Reranker):
         rounds = self.settings["rounds"]
         if self._in_pairs:
             return {"rounds": rounds or 5, "meetings": self.settings["meetings"]}
-        return {"rounds": rounds or 3, "window": self.settings["window"]}
+        own = self.settings
+        return {"rounds": rounds or 3, "window": own["window"], "finals": own["finals"]}
 
     def _plan(self, n: int, top_k: int, evidence: Sequence[float]) -> Plan:
         weight = self.settings["prior"]

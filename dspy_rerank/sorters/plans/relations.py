@@ -43,6 +43,12 @@ class Relations:
         for item in group:
             self._closed[item] |= mask
 
+    def retire(self, item: int) -> None:
+        """Nothing more will be found out about an item."""
+        self._closed[item] = -1
+        for other in range(len(self._closed)):
+            self._closed[other] |= 1 << item
+
     def superiors(self, item: int) -> int:
         """How many are better than an item and not its equals."""
         return (self._above[item] & ~self._below[item]).bit_count()

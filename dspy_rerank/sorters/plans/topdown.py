@@ -16,6 +16,7 @@ def top_down(
     *,
     window: int = 20,
     rounds: int = 3,
+    finals: int = 1,
     prior: Sequence[float] | None = None,
     prior_sd: float = 1.0,
 ) -> Plan:
@@ -25,7 +26,12 @@ def top_down(
     that all windows are alike and former neighbours are mixed. Every candidate gets a strength
     from *all* judgments so far (``plackett_luce``, read from both ends), and the pool shrinks to
     the strongest: 100 -> 40 -> 20 candidates in windows of 20 is 5 + 2 + 1 = 8 questions, 160
-    reads, 3 rounds. With ``rounds=2`` it is 100 -> 20: 6 questions, 120 reads.
+    reads, 3 rounds. With ``rounds=2`` it is 100 -> 20: 6 questions, 120 reads. With ``finals=2``
+    the last 20 are judged twice: 9 questions, 180 reads, 4 rounds.
+
+    A judge may favour the places at which candidates are shown. Rounds after the first therefore
+    show those first who were shown late so far, where there are more than two rounds; with two,
+    the incoming order and the order found are the better friends of a biased judge.
 
     Where ``top_k`` exceeds the window the pool cannot shrink to one window. The rounds after the
     first then judge blocks of neighbours instead, shifted by half a window every other round.
@@ -40,6 +46,7 @@ def top_down(
         top_k: How many must be in order, in 1..n.
         window: Most candidates in a question, at least 2.
         rounds: Rounds when the candidates exceed a window, at least 2; fewer where pools agree.
+        finals: How often the last pool is judged, at least 1; more than once adds rounds.
         prior: Expected strength of each candidate (mean 0, standard deviation near 1), from a
             retrieval score or rank.
         prior_sd: How far judgments may move a strength from its prior, above 0.
@@ -49,12 +56,13 @@ def top_down(
         strengths on a log-odds scale, lowered where needed never to rise along the order; ties
         keep the incoming order.
     """
-    order, judged = list(range(n)), list[Judgment]()
+    order, judged, late = list(range(n)), list[Judgment](), [0.0] * n
     strengths = [0.0] * n if prior is None else list(prior)
-    for turn, size in enumerate(top_down_pools(n, top_k, window=window, rounds=rounds)):
+    sizes = top_down_pools(n, top_k, window=window, rounds=rounds, finals=finals)
+    for turn, size in enumerate(sizes):
         split = _blocks if turn and top_k > window else _deal
-        groups = split(order[:size], window, turn)
-        judged += yield [group for group in groups if len(group) > 1]
+        groups = [group for group in split(order[:size], window, turn) if len(group) > 1]
+        judged += yield _balanced(groups, late) if turn and len(sizes) > 2 else _noted(groups, late)
         evidence = evidence_of(judged, n)
         strengths = strengths_of(evidence, n, prior, prior_sd)
         above = certain_superiors(evidence, n) if prior is None else [0] * n
@@ -63,10 +71,14 @@ def top_down(
     return Outcome(tuple(order), falling(order, strengths) if judged else None)
 
 
-def top_down_pools(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -> tuple[int, ...]:
+def top_down_pools(
+    n: int, top_k: int, *, window: int = 20, rounds: int = 3, finals: int = 1
+) -> tuple[int, ...]:
     """How many candidates each round judges: geometric steps, in whole windows."""
-    if window < 2 or rounds < 2:
-        raise InputError(f"window={window}, rounds={rounds}: both are at least 2")
+    if window < 2 or rounds < 2 or finals < 1:
+        raise InputError(
+            f"window={window}, rounds={rounds}, finals={finals}: at least 2, 2 and 1 are needed"
+        )
     if n < 2:
         return ()
     last = min(n, max(window, top_k))
@@ -74,7 +86,8 @@ def top_down_pools(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -> 
     wanted = (window * round(n * shrink**turn / window) for turn in range(1, rounds - 1))
     sizes = (n, *(min(n, max(last, size)) for size in wanted), last)
     # A pool that fits into windows as it is need not be judged twice in the same company.
-    return sizes if last > window else tuple(dict.fromkeys(sizes))
+    sizes = sizes if last > window else tuple(dict.fromkeys(sizes))
+    return (*sizes, *[last] * (finals - 1))
 
 
 def top_down_promise(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -> int:
@@ -91,9 +104,11 @@ def top_down_promise(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -
     return min(size // _windows(pool, window) for pool, size in zip(sizes, kept, strict=False))
 
 
-def top_down_shape(n: int, top_k: int, *, window: int = 20, rounds: int = 3) -> Shape:
+def top_down_shape(
+    n: int, top_k: int, *, window: int = 20, rounds: int = 3, finals: int = 1
+) -> Shape:
     """Cost of ``top_down``; exact, since only the members of groups depend on answers."""
-    return fixed_shape(top_down(n, top_k, window=window, rounds=rounds))
+    return fixed_shape(top_down(n, top_k, window=window, rounds=rounds, finals=finals))
 
 
 def _windows(size: int, window: int) -> int:
@@ -111,3 +126,17 @@ def _blocks(pool: Sequence[int], window: int, turn: int) -> list[Group]:
     first = window // 2 if turn % 2 == 0 else window
     cuts = [0, *range(first, len(pool), window), len(pool)]
     return [tuple(pool[lo:hi]) for lo, hi in pairwise(cuts)]
+
+
+def _balanced(groups: Sequence[Group], late: list[float]) -> list[Group]:
+    """Groups with those first who were shown late so far, and noted as shown."""
+    turned = [tuple(sorted(group, key=lambda p: -late[p])) for group in groups]
+    return _noted(turned, late)
+
+
+def _noted(groups: Sequence[Group], late: list[float]) -> list[Group]:
+    """Groups as they are; how late each member is shown is added up."""
+    for group in groups:
+        for place, position in enumerate(group):
+            late[position] += place / len(group)
+    return list(groups)

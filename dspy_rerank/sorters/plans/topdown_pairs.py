@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...errors import InputError
 from ...types import Group, Judgment, Outcome, Plan
 from .evidence import evidence_of, falling, strengths_of
-from .shape import Shape
+from .shape import Shape, between, total
 
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -26,8 +26,8 @@ def top_down_pairs(
     which shrinks to about 1.5 ``top_k`` in geometric steps. From the second round on, neighbours
     meet, as many in the mean, since what is nearly certain need not be asked. No pair meets twice.
 
-    n=100, top_k=10 is 476 questions in 5 rounds, against 264 in 130 rounds for a heap and up to
-    945 for PRP-Sliding-10; with noise 1.0 it is 10 points of nDCG@10 better than any of them
+    n=100, top_k=10 is about 470 questions in 5 rounds, against 300 in 50 rounds for a merge sort
+    and up to 945 in 108 for PRP-Sliding-10; under a noisy judge it is far better than either
     (``benchmarks/sorting.py``).
 
     Args:

@@ -1,5 +1,6 @@
 """Every relation of every answer is kept, and asking stops when the top is certain."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ...aggregate import WeakOrder, plackett_luce
@@ -7,6 +8,9 @@ from ...errors import InputError
 from ...types import Group, Outcome, Plan
 from .relations import Relations, members
 from .shape import NOTHING, Shape, between
+
+PATIENCE = 3
+"""Answers about a candidate that tell nobody apart before it is left in peace."""
 
 
 def tournament(n: int, top_k: int, *, window: int = 20, whole: bool = True) -> Plan:
@@ -20,8 +24,8 @@ def tournament(n: int, top_k: int, *, window: int = 20, whole: bool = True) -> P
     algorithm this follows in the main; the start in parallel and the order within cycles are ours.
 
     A contradiction makes a cycle, and the members of a cycle are equal; the strengths of all
-    answers together (``plackett_luce``) order them. Candidates that an answer leaves equal, or an
-    unknown leaves open, are not asked about again.
+    answers together (``plackett_luce``) order them. A group whose answer tells nobody apart is not
+    asked about again, nor is a candidate after three such answers.
 
     Args:
         n: Number of candidates, at least 0.
@@ -36,12 +40,14 @@ def tournament(n: int, top_k: int, *, window: int = 20, whole: bool = True) -> P
     if window < 2:
         raise InputError(f"window={window}: a question holds at least 2 candidates")
     relations, orders = Relations(n), list[WeakOrder]()
-    left = (1 << n) - 1
+    left, silent = (1 << n) - 1, Counter[int]()
     while groups := _groups(relations, left, window, whole):
         for judgment in (yield groups):
             orders.append(judgment.tiers)
             if not relations.add(judgment.tiers) or whole:
                 relations.close(judgment.group)
+            if len(judgment.tiers) < 2:
+                _tire(relations, judgment.group, silent)
         left = _still_in(relations, left, top_k)
     return Outcome(_ordered(relations, orders, n))
 
@@ -65,6 +71,13 @@ def tournament_shape(n: int, top_k: int, *, window: int = 20, whole: bool = True
         between(fewest, most), between(1 if n <= window else 2, most),
         between(fewest + n - 1, most * window),
     )  # fmt: skip
+
+
+def _tire(relations: Relations, group: Group, silent: Counter[int]) -> None:
+    silent.update(group)
+    for position in group:
+        if silent[position] == PATIENCE:
+            relations.retire(position)
 
 
 def _still_in(relations: Relations, left: int, top_k: int) -> int:

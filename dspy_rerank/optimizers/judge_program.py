@@ -1,0 +1,135 @@
+"""One question of a judge as a DSPy program, which is what optimizers are given to improve."""
+
+import copy
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from .. import calls
+from ..adapters import COMPACT, without_fallback
+from ..judges.base import SignatureJudge
+from ..judges.rewording import instructed
+from ..types import Usage
+
+TRIES = 3
+"""A call that fails for a passing reason is made so often before the question counts as lost."""
+
+
+class Watch:
+    """Counts the questions of all copies of a program and keeps what stopped it.
+
+    Attributes:
+        asked: Questions answered or lost.
+        lost: Questions that the model failed to answer, however often it was asked.
+        usage: Of all answers and failures.
+        fatal: An error that no other question will escape, such as a wrong key.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.lost = 0
+        self.usage = Usage()
+        self.fatal: BaseException | None = None
+        self.last: BaseException | None = None
+        self._lock = threading.Lock()
+
+    def answered(self, tokens: Mapping[str, Mapping[str, Any]]) -> None:
+        """Count an answer."""
+        counted = [usage for usage in tokens.values() if usage]
+        read = sum(int(usage.get("prompt_tokens") or 0) for usage in counted)
+        written = sum(int(usage.get("completion_tokens") or 0) for usage in counted)
+        cached = int(not counted)
+        one = Usage(1, cached, 0, prompt_tokens=read, completion_tokens=written)
+        with self._lock:
+            self.asked += 1
+            self.usage = self.usage + one
+
+    def failed(self, error: BaseException, *, lost: bool) -> None:
+        """Count a call that failed."""
+        with self._lock:
+            self.last = error
+            self.usage = self.usage + Usage(failed_calls=1)
+            self.asked += lost
+            self.lost += lost
+            if calls.failure(error) == "fatal":
+                self.fatal = error
+
+    def __deepcopy__(self, memo: Any) -> "Watch":
+        return self
+
+
+class JudgeProgram(dspy.Module):
+    """Answers one question with the judge's prompt, adapter and settings.
+
+    Args:
+        judge: Its predictor is copied; a judge itself is never handed to an optimizer.
+        watch: Counts the calls of this program and all its copies.
+    """
+
+    def __init__(self, judge: SignatureJudge, watch: Watch):
+        super().__init__()
+        self.predict = copy.deepcopy(judge.predict)
+        self.adapter = lenient(judge.adapter or COMPACT)
+        names = ("temperature", "max_tokens")
+        self.options = {n: judge.settings[n] for n in names if judge.settings[n] is not None}
+        self.watch = watch
+
+    def deepcopy(self) -> "JudgeProgram":
+        """A copy with a signature of its own: InferRules writes into the class it finds."""
+        made = super().deepcopy()
+        made.predict.signature = instructed(made.predict.signature, made.instructions)
+        return made
+
+    @property
+    def instructions(self) -> str:
+        """The present wording."""
+        signature: Any = self.predict.signature
+        return signature.instructions
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        """Answer one question; an answer in the wrong form comes back as it is."""
+        for left in reversed(range(TRIES)):
+            if self.watch.fatal is not None:
+                raise self.watch.fatal
+            try:
+                return self._answer(inputs)
+            except dspy.LMError as error:
+                lost = not left or calls.failure(error) != "transient"
+                self.watch.failed(error, lost=lost)
+                if lost:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def _answer(self, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        with dspy.context(adapter=self.adapter, send_stream=None), dspy.track_usage() as tracker:
+            prediction = self.predict(**inputs, config=self._config())
+        self.watch.answered(tracker.get_total_tokens())
+        return prediction
+
+    def _config(self) -> dict[str, Any]:
+        """The judge's settings, unless an optimizer samples and brings its own."""
+        lm = calls.current_lm(self.predict)
+        sampling = getattr(lm, "kwargs", {}).get("rollout_id") is not None
+        return {} if sampling else dict(self.options)
+
+
+def lenient(adapter: dspy.Adapter) -> dspy.Adapter:
+    """The adapter, but an answer that it cannot read comes back as the whole completion.
+
+    So the metric sees it and says what is wrong with it; an exception would only be counted.
+    """
+    single: Any = copy.copy(without_fallback(adapter))
+    strict = single.parse
+
+    def parse(signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        try:
+            return strict(signature, completion)
+        except AdapterParseError:
+            *others, answer = signature.output_fields
+            return {**dict.fromkeys(others, ""), answer: completion}
+
+    single.parse = parse
+    return single

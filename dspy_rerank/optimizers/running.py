@@ -1,0 +1,188 @@
+"""Runs any DSPy optimizer so that nothing it swallows is lost."""
+
+import copy
+import inspect
+import io
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+import dspy
+from dspy.teleprompt.teleprompt import Teleprompter
+from dspy.utils.callback import BaseCallback
+
+from ..errors import CompileError, InputError, ModelError
+from .judge_metric import JudgeMetric
+from .judge_program import JudgeProgram, Watch
+
+METRICS = ("metric", "metric_fn")
+"""Where DSPy's optimizers keep their metric."""
+
+
+class GuardedMetric:
+    """A metric whose first error is kept: DSPy would count it as a score of 0.
+
+    Args:
+        metric: With DSPy's five arguments, or fewer.
+    """
+
+    def __init__(self, metric: Callable[..., Any]):
+        self.metric = metric
+        self.calls = 0
+        self.error: Exception | None = None
+        self._most = _positional(metric)
+
+    def __call__(
+        self,
+        gold: Any,
+        pred: Any,
+        trace: Any = None,
+        pred_name: str | None = None,
+        pred_trace: Any = None,
+    ) -> Any:
+        """What the metric says; nothing is asked of it once it has raised."""
+        if self.error is not None:
+            raise self.error
+        if pred is None:  # SIMBA asks what a question that failed is worth
+            return 0.0
+        self.calls += 1
+        try:
+            return self.metric(*(gold, pred, trace, pred_name, pred_trace)[: self._most])
+        except Exception as error:
+            self.error = error
+            raise
+
+    def __deepcopy__(self, memo: Any) -> "GuardedMetric":
+        return self
+
+
+class CallCounter(BaseCallback):
+    """Counts all calls to language models, the optimizer's own proposals included."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Count one."""
+        self.calls += 1
+
+
+def made(optimizer: Any, metric: GuardedMetric, options: Mapping[str, Any]) -> Teleprompter:
+    """The optimizer with our metric, from a class, a function or an instance.
+
+    Raises:
+        InputError: It is neither.
+    """
+    if isinstance(optimizer, Teleprompter):
+        return _with_metric(optimizer, metric)
+    if not callable(optimizer):
+        raise InputError(
+            f"optimizer is {type(optimizer).__name__}; expected a DSPy optimizer, its class, or a "
+            "function that takes a metric and gives one"
+        )
+    parameters = inspect.signature(optimizer).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    takes = "metric" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+    built = optimizer(**({"metric": metric} if takes else {}), **options)
+    if not isinstance(built, Teleprompter):
+        raise InputError(f"{optimizer!r} gave {type(built).__name__}; expected a DSPy optimizer")
+    return built
+
+
+def own_metric(optimizer: Any) -> Any:
+    """The metric that an optimizer was built with, if it is an instance and has one."""
+    if not isinstance(optimizer, Teleprompter):
+        return None
+    return next((getattr(optimizer, n) for n in METRICS if getattr(optimizer, n, None)), None)
+
+
+def run(
+    optimizer: Teleprompter, program: JudgeProgram, metric: GuardedMetric,
+    arguments: Mapping[str, Any],
+) -> JudgeProgram:  # fmt: skip
+    """What the optimizer made of the program.
+
+    Args:
+        optimizer: Any.
+        program: Copied, never changed.
+        metric: The one the optimizer calls.
+        arguments: For its ``compile``; those it does not take are left out.
+
+    Raises:
+        CompileError: The metric raised, or the optimizer failed or returned nothing.
+        ModelError: The model failed on most questions.
+        dspy.LMError: Authentication or configuration is wrong.
+    """
+    name = type(optimizer).__name__
+    accepted = inspect.signature(optimizer.compile).parameters
+    given = {n: v for n, v in arguments.items() if n in accepted and v is not None}
+    failure: Exception | None = None
+    found: Any = None
+    with quiet(), dspy.context(max_errors=10**9):
+        try:
+            found = optimizer.compile(program.deepcopy(), **given)
+        except Exception as error:
+            failure = error
+    _raise_swallowed(name, metric, program.watch)
+    if failure is not None:
+        raise CompileError(f"{name} failed: {_line(failure)}") from failure
+    if not isinstance(found, JudgeProgram):
+        raise CompileError(f"{name} returned {type(found).__name__}; expected the program")
+    return found
+
+
+def _raise_swallowed(name: str, metric: GuardedMetric, watch: Watch) -> None:
+    if watch.fatal is not None:
+        raise watch.fatal
+    if metric.error is not None:
+        raise CompileError(
+            f"the metric raised {_line(metric.error)}; {name} would have taken that for a score of "
+            "0, so compiling was stopped"
+        ) from metric.error
+    if watch.lost * 2 > watch.asked:
+        raise ModelError(
+            f"the model failed on {watch.lost} of {watch.asked} questions, so {name} had nothing "
+            f"to learn from; the last error: {watch.last}"
+        ) from watch.last
+
+
+def _line(error: BaseException) -> str:
+    said = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _with_metric(optimizer: Teleprompter, metric: GuardedMetric) -> Teleprompter:
+    """A copy of the optimizer that calls the guarded metric."""
+    single = copy.copy(optimizer)
+    for name in METRICS:
+        if hasattr(single, name):
+            setattr(single, name, metric)
+    return single
+
+
+def _positional(metric: Callable[..., Any]) -> int:
+    """How many of the five arguments a metric takes."""
+    if isinstance(metric, JudgeMetric):
+        return 5
+    try:
+        parameters = inspect.signature(metric).parameters.values()
+    except (TypeError, ValueError):
+        return 3
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return 5
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return min(5, sum(p.kind in kinds for p in parameters))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """DSPy's optimizers print and log every step; not into another program's output."""
+    logger = logging.getLogger("dspy")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,111 @@
+"""Many rankings under way at once, with one limit on the questions in flight."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import dspy
+
+from ..background import run_sync
+from ..engine import all_or_cancel, shared_limit
+from ..errors import InputError
+from ..settings import Settings
+
+Progress = Callable[[int, int], None]
+"""Called as ``progress(done, total)`` after each ranking."""
+
+
+class ManyQueries:
+    """The calls for many queries, of everything that ranks one."""
+
+    settings: Settings
+    acall: Callable[..., Awaitable[dspy.Prediction]]
+
+    def rank_many(self, queries: Iterable[Any], **common: Any) -> list[dspy.Prediction]:
+        """Rank many queries; see :meth:`arank_many`."""
+        return run_sync(self.arank_many(queries, **common))
+
+    async def arank_many(
+        self,
+        queries: Iterable[Any],
+        *,
+        queries_at_once: int | None = None,
+        progress: Progress | None = None,
+        **common: Any,
+    ) -> list[dspy.Prediction]:
+        """Rank many queries at once; they share the limit on questions in flight.
+
+        A slow query holds its own questions only, and the others go on.
+
+        Args:
+            queries: Keywords of a call each (``{"query": ..., "documents": ...}``), pairs of a
+                query and its documents, or examples.
+            queries_at_once: Rankings under way; ``None`` is as many as questions in flight.
+            progress: Called as ``progress(done, total)`` after each ranking.
+            common: Keywords of every call that does not bring its own, such as ``top_k``.
+
+        Returns:
+            One prediction a query, in their order.
+
+        Raises:
+            InputError: A query cannot be read; and as for one call, with the rest cancelled.
+        """
+        calls = [{**common, **_as_call(query, i)} for i, query in enumerate(queries)]
+        limit = common.get("concurrency", self.settings["concurrency"])
+        places = asyncio.Semaphore(limit if queries_at_once is None else queries_at_once)
+        with _sharing(limit):
+            return await self._each(calls, places, progress)
+
+    async def _each(
+        self,
+        calls: Sequence[Mapping[str, Any]],
+        places: asyncio.Semaphore,
+        progress: Progress | None,
+    ) -> list[dspy.Prediction]:
+        done = 0
+
+        async def one(call: Mapping[str, Any]) -> dspy.Prediction:
+            nonlocal done
+            async with places:
+                prediction = await self.acall(**call)
+            done += 1
+            if progress is not None:
+                progress(done, len(calls))
+            return prediction
+
+        return await all_or_cancel(one(call) for call in calls)
+
+
+@contextmanager
+def _sharing(concurrency: int) -> Iterator[None]:
+    """One limit for all rankings that start inside."""
+    if shared_limit.get() is not None:
+        yield
+        return
+    token = shared_limit.set(asyncio.Semaphore(concurrency))
+    try:
+        yield
+    finally:
+        shared_limit.reset(token)
+
+
+def _as_call(query: Any, number: int) -> dict[str, Any]:
+    if isinstance(query, dspy.Example):
+        return _inputs(query)
+    if isinstance(query, Mapping):
+        return dict(query)
+    if isinstance(query, tuple | list) and len(query) == 2:
+        return {"query": query[0], "documents": query[1]}
+    raise InputError(
+        f"query {number} is {type(query).__name__}; expected a mapping with query and documents, "
+        "a pair of them, or a dspy.Example"
+    )
+
+
+def _inputs(example: dspy.Example) -> dict[str, Any]:
+    """An example's inputs, or query and documents where none are marked; never its labels."""
+    try:
+        return dict(example.inputs().items())
+    except ValueError:
+        return {"query": example.query, "documents": example.documents}
