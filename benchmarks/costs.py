@@ -55,11 +55,18 @@ METHODS: list[tuple[str, Callable[[], dr.Reranker], Callable[[str], str]]] = [
     ("TopDown, listwise", lambda: dr.TopDown(dr.ListwiseJudge()), order),
     ("TopDown 2 rounds, listwise", lambda: dr.TopDown(dr.ListwiseJudge(), rounds=2), order),
     ("SlidingWindow 20/10, listwise", lambda: dr.SlidingWindow(dr.ListwiseJudge()), order),
+    ("TopDown 2 finals, listwise", lambda: dr.TopDown(dr.ListwiseJudge(), finals=2), order),
+    ("TourRank, listwise", lambda: dr.TourRank(dr.ListwiseJudge()), order),
+    ("TDPart, listwise", lambda: dr.TDPart(dr.ListwiseJudge()), order),
+    ("Tournament, listwise", lambda: dr.Tournament(dr.ListwiseJudge()), order),
     ("Consensus of 3 TopDown", lambda: dr.Consensus(dr.TopDown(dr.ListwiseJudge())), order),
+    ("TopDown, setwise", lambda: dr.TopDown(dr.SetwiseJudge()), letter),
     ("HeapSort c=9, setwise", lambda: dr.HeapSort(dr.SetwiseJudge()), letter),
     ("Survivor 8, setwise", lambda: dr.Survivor(dr.SetwiseJudge()), letter),
+    ("TopDown, pairwise swapped", lambda: dr.TopDown(dr.PairwiseJudge()), letter),
     ("HeapSort, pairwise swapped", lambda: dr.HeapSort(dr.PairwiseJudge()), letter),
     ("MergeSort, pairwise swapped", lambda: dr.MergeSort(dr.PairwiseJudge()), letter),
+    ("PRPSliding, pairwise swapped", lambda: dr.PRPSliding(dr.PairwiseJudge()), letter),
     ("AllPairs, pairwise swapped", lambda: dr.AllPairs(dr.PairwiseJudge()), letter),
 ]
 

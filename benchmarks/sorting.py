@@ -258,7 +258,8 @@ def main() -> None:
         print(*list(table({name: rows[name]}))[2:], flush=True, file=sys.stderr)
     print(*table(rows), sep="\n")
     if given.svg:
-        given.svg.write_text(frontier(rows), encoding="utf-8")
+        title = f"Top {TOP_K} of 100, nDCG@10 as the mean over: {', '.join(map(str, setups))}"
+        given.svg.write_text(frontier(rows, title), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from .ranking import Ranked, Ranking
 from .self_certainty import self_certainty
 from .sorters import (
     AllPairs,
+    Choice,
     Consensus,
     HeapSort,
     MergeSort,
@@ -29,6 +30,7 @@ from .sorters import (
     TopDown,
     Tournament,
     TourRank,
+    choose_sorter,
 )
 from .types import Document, Estimate, Judgment, Span, Usage
 
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AllPairs",
+    "Choice",
     "Consensus",
     "Document",
     "Estimate",
@@ -67,6 +70,7 @@ __all__ = [
     "TourRank",
     "Tournament",
     "Usage",
+    "choose_sorter",
     "datasets",
     "default_reranker",
     "evaluate",

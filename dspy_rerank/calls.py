@@ -163,7 +163,7 @@ async def _call(
     return Reply(
         text=_completion(entry, parsed),
         tokens=tokens,
-        usage=_usage(entry, tracker.get_total_tokens()),
+        usage=_usage(entry, tracker.get_total_tokens(), free=runs_here(lm)),
         problem=problem,
     )
 
@@ -208,7 +208,14 @@ def _strip_logprobs(parsed: dspy.Prediction | None) -> None:
         del parsed["logprobs"]
 
 
-def _usage(entry: Mapping[str, Any], totals: Mapping[str, Mapping[str, Any]]) -> Usage:
+def runs_here(lm: Any) -> bool:
+    """Whether an LM's engine says that its calls cost nothing, as one in this process may."""
+    return bool(getattr(getattr(lm, "engine", None), "free", False))
+
+
+def _usage(
+    entry: Mapping[str, Any], totals: Mapping[str, Mapping[str, Any]], *, free: bool
+) -> Usage:
     counted = [usage for usage in totals.values() if usage]
     cached = bool(entry) and not counted and _was_counted(entry)
     return Usage(
@@ -216,7 +223,7 @@ def _usage(entry: Mapping[str, Any], totals: Mapping[str, Mapping[str, Any]]) ->
         cached_calls=int(cached),
         prompt_tokens=sum(int(u.get("prompt_tokens") or 0) for u in counted),
         completion_tokens=sum(int(u.get("completion_tokens") or 0) for u in counted),
-        cost=0.0 if cached else entry.get("cost"),
+        cost=0.0 if cached or free else entry.get("cost"),
     )
 
 

@@ -17,7 +17,8 @@ pytestmark = [
 
 CHILD = """
 import sys, json, dspy_rerank as dr
-ranking = dr.load(sys.argv[1], lm="local/smollm2-135m")(sys.argv[2], json.loads(sys.argv[3])).ranking
+program = dr.load(sys.argv[1], lm="local/smollm2-135m")
+ranking = program(sys.argv[2], json.loads(sys.argv[3])).ranking
 print(json.dumps([ranking.indices, ranking.scores, ranking.evidence]))
 """
 

@@ -33,6 +33,11 @@ def programs():
         dr.HeapSort(dr.SetwiseJudge(shuffle=True), children=4, seed=5),
         dr.SlidingWindow(dr.ListwiseJudge(reasoning=True), window=6, step=2, deadline=2.5),
         dr.TopDown(dr.ListwiseJudge(adapter=dspy.JSONAdapter()), rounds=2),
+        dr.TopDown(dr.PairwiseJudge(), meetings=6, prior=0.1),
+        dr.TourRank(dr.ListwiseJudge(), rounds=2),
+        dr.TDPart(dr.ListwiseJudge(), window=10),
+        dr.Tournament(dr.SetwiseJudge(), window=5),
+        dr.PRPSliding(dr.PairwiseJudge(), passes=3),
         dr.Survivor(dr.SetwiseJudge(), window=3),
         dr.Consensus(dr.MergeSort(dr.PairwiseJudge()), passes=4),
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, get_origin
 
 import dspy
@@ -64,16 +65,23 @@ def roles_of(signature: type[dspy.Signature], *, pair: bool = False, scored: str
     Raises:
         InputError: A part is missing; the message lists the names that are looked for.
     """
-    names = list(signature.input_fields)
-    query = next((name for name in QUERY_NAMES if name in names), None)
+    inputs, outputs = tuple(signature.input_fields), tuple(signature.output_fields)
+    return _roles(signature.__name__, inputs, outputs, pair, scored)
+
+
+@lru_cache(maxsize=512)
+def _roles(
+    name: str, names: tuple[str, ...], outputs: tuple[str, ...], pair: bool, scored: str
+) -> Roles:
+    query = next((known for known in QUERY_NAMES if known in names), None)
     if query is None and not scored:
-        raise _missing(signature, "the query", QUERY_NAMES)
+        raise _missing(name, names, "the query", QUERY_NAMES)
     passages = _passages(names, pair)
     if not passages:
         wanted = (*PASSAGE_NAMES, *GROUP_NAMES, *("/".join(p) for p in PAIR_NAMES if pair))
-        raise _missing(signature, "the passages", wanted)
-    extras = tuple(name for name in names if name != query and name not in passages)
-    return Roles(query, passages, extras, scored or list(signature.output_fields)[-1])
+        raise _missing(name, names, "the passages", wanted)
+    extras = tuple(given for given in names if given != query and given not in passages)
+    return Roles(query, passages, extras, scored or outputs[-1])
 
 
 def _passages(names: Sequence[str], pair: bool) -> tuple[str, ...]:
@@ -84,9 +92,8 @@ def _passages(names: Sequence[str], pair: bool) -> tuple[str, ...]:
     return () if found is None else (found,)
 
 
-def _missing(signature: type[dspy.Signature], part: str, wanted: Sequence[str]) -> InputError:
-    inputs = ", ".join(signature.input_fields) or "none"
+def _missing(signature: str, names: Sequence[str], part: str, wanted: Sequence[str]) -> InputError:
     return InputError(
-        f"signature {signature.__name__} has no input for {part}: its inputs are {inputs}; "
-        f"name one of them {' or '.join(wanted)}"
+        f"signature {signature} has no input for {part}: its inputs are "
+        f"{', '.join(names) or 'none'}; name one of them {' or '.join(wanted)}"
     )

@@ -43,7 +43,7 @@ class Settings:
 
     n_ctx: int = N_CTX
     n_threads: int = -1
-    cache_mib: int = 1024
+    cache_mib: int = 256
 
 
 class Token(NamedTuple):

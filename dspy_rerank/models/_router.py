@@ -7,11 +7,11 @@ from typing import Any, Self
 from dspy import lm15
 
 from dspy_rerank.errors import InputError
+from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import openai_body
 from dspy_rerank.models._config import Config
 from dspy_rerank.models._failures import failure, seconds, without
 from dspy_rerank.models._secret import resolved
-from dspy_rerank.models.direct import read_answer
 
 logger = logging.getLogger(__name__)
 

@@ -120,17 +120,19 @@ def deployments(loaded: Aliases, alias: str) -> Iterator[tuple[str, str, Callabl
     A group comes last as a whole, so that it shows whether it survives those that fail.
     """
     group = loaded.config.groups[alias]
-    for place, deployment in enumerate(group):
-        if len(group) > 1:
-            made = partial(_single, (deployment,))
-            yield f"{alias}[{place}]", deployment.model, made
-    yield alias, group[0].model, partial(loaded.__getitem__, alias)
+    for place, deployment in enumerate(group if len(group) > 1 else ()):
+        yield f"{alias}[{place}]", deployment.model, partial(_single, deployment)
+    yield alias, next(iter(group)).model, partial(loaded.__getitem__, alias)
 
 
 def _named(config: Config, alias: str) -> dspy.LM:
     group = config.groups[alias]
     try:
-        lm = _grouped(config, alias) if len(group) > 1 or _moves(config, alias) else _single(group)
+        lm = (
+            _grouped(config, alias)
+            if len(group) > 1 or _moves(config, alias)
+            else _single(next(iter(group)))
+        )
     except InputError as error:
         raise InputError(f"{config.source}, {alias}: {error}") from None
     rates = {name: [d.total(name) for d in group] for name in ("rpm", "tpm")}
@@ -156,8 +158,7 @@ def _grouped(config: Config, alias: str) -> dspy.LM:
     )
 
 
-def _single(group: tuple[Deployment, ...]) -> dspy.LM:
-    (deployment,) = group
+def _single(deployment: Deployment) -> dspy.LM:
     wire = {
         key: resolved(value)
         for key, value in deployment.params.items()

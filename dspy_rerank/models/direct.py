@@ -17,6 +17,7 @@ from dspy import lm15
 
 from dspy_rerank.background import run_sync
 from dspy_rerank.errors import InputError
+from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import openai_body
 from dspy_rerank.models._failures import failure, message_of, seconds, without
 from dspy_rerank.models._secret import Secret
@@ -197,18 +198,6 @@ def direct(
         engine=engine,
         async_engine=AsyncDirectEngine(url, model, **given),
     )
-
-
-def read_answer(body: Mapping[str, Any], model: str) -> lm15.Response:
-    """A chat completion as DSPy reads it; the body itself is not kept."""
-    from dataclasses import replace
-
-    try:
-        answer = lm15.response_from_openai_chat({**body, "model": body.get("model") or model})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        why = f"the server's answer is no chat completion: {error}"
-        raise lm15.ServerError(why, provider="direct") from None
-    return replace(answer, provider_data=None)
 
 
 def _is_completion(body: Any) -> bool:

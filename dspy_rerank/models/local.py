@@ -28,6 +28,9 @@ class _Engine:
     evidence = ("likelihood", "logprobs", "generate")
     """How to get a pointwise judgment out of this model, the best way first."""
 
+    free = True
+    """Calls cost nothing but time."""
+
     supports_response_schema = True
     supported_params = frozenset(
         {

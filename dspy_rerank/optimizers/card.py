@@ -9,25 +9,40 @@ from ..judges.base import SignatureJudge
 from ..stats import paired_interval
 from ..types import Usage
 from .judge_program import Watch
-from .trials import Trial
+from .trials import Trial, pareto
 
 
 def card(
-    trials: Sequence[Trial], chosen: Trial, *, metric: str, seed: int, train: Any, val: Any,
-    usage: Usage, seconds: float,
+    trials: Sequence[Trial], chosen: Trial, *, metric: str, cost: str, seed: int, train: Any,
+    val: Any, usage: Usage, seconds: float, study_calls: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """All that a report needs, as JSON values; the first trial is the uncompiled program."""
     return {
         "metric": metric,
+        "cost": cost,
         "seed": seed,
         "train": {"queries": len(train), "fingerprint": train.fingerprint},
         "validation": _validation(trials[0], chosen, metric, seed, val),
         "chosen": {"variant": chosen.variant, "prior": chosen.prior, "tokens": chosen.tokens},
-        "trials": [
-            {"variant": t.variant, "prior": t.prior, "value": round(t.value, 6), "calls": t.calls}
-            for t in trials
-        ],
-        "spent": _spent(usage, seconds),
+        "trials": [_trial(trial) for trial in trials],
+        "pareto": [_trial(trial) for trial in pareto(trials, cost)],
+        "degraded": sum(trial.degraded > 0 for trial in trials),
+        "spent": {
+            **_spent(usage, seconds),
+            **({} if study_calls is None else {"study_calls": study_calls}),
+        },
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "variant": trial.variant,
+        "prior": trial.prior,
+        "value": round(trial.value, 6),
+        "calls": trial.calls,
+        "calls_per_query": round(trial.price("calls"), 3),
+        "tokens_per_query": round(trial.price("tokens"), 1),
+        "degraded": trial.degraded,
     }
 
 

@@ -80,7 +80,8 @@ class JudgeProgram(dspy.Module):
     def deepcopy(self) -> "JudgeProgram":
         """A copy with a signature of its own: InferRules writes into the class it finds."""
         made = super().deepcopy()
-        made.predict.signature = instructed(made.predict.signature, made.instructions)
+        signature: Any = made.predict.signature
+        made.predict.signature = instructed(signature, signature.instructions)
         return made
 
     @property

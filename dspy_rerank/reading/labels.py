@@ -5,6 +5,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
 from string import ascii_uppercase
 
 HEADINGS = ("Query:", "Passage:")
@@ -69,9 +70,18 @@ def render(
 
 def neutralise(text: str, headings: Sequence[str] = HEADINGS) -> str:
     """The text with our own line-anchored markers quoted by ``> ``; all else is left alone."""
+    folded = text.casefold()
+    if "passage" not in folded and not any(name.casefold() in folded for name in headings):
+        return text
+    return _marker(tuple(headings)).sub("> ", text)
+
+
+@cache
+def _marker(headings: tuple[str, ...]) -> re.Pattern[str]:
+    """The beginning of any line that could pass for one of ours."""
     names = "|".join(map(re.escape, headings)) or r"(?!)"
     marker = rf"(?:^|(?<=[{_LINE_ENDS}]))(?={_INDENT}(?:Passage\s*\[[^\]\n]{{0,20}}\]\s*:|{names}))"
-    return re.sub(marker, "> ", text, flags=re.IGNORECASE)
+    return re.compile(marker, re.IGNORECASE)
 
 
 def clean(text: str) -> str:
@@ -79,6 +89,8 @@ def clean(text: str) -> str:
 
     A surrogate pair becomes the character it stands for.
     """
+    if text.isascii() and "\0" not in text:
+        return text
     whole = re.sub("[\ud800-\udbff][\udc00-\udfff]", _paired, text)
     return re.sub("[\ud800-\udfff\0]", "\ufffd", whole)
 

@@ -17,6 +17,7 @@ _HEADER = re.compile(r"\[\[\s*##\s*(\w+)\s*##\s*\]\]")
 _LANGUAGES = "jsonc?|json5|text|txt|plaintext|plain|xml|yaml|markdown|md|python"
 _FENCE = re.compile(rf"(?:`{{3,}}|~{{3,}})(?:[ \t]*(?:{_LANGUAGES})\b)?", re.I)
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+_BARE = re.compile(r"\s*[A-Za-z0-9]{1,8}\.?\s*")
 _DECODER = json.JSONDecoder()
 _PATIENCE = 32
 """Broken JSON objects after which no more are tried, so that reading stays linear."""
@@ -34,6 +35,8 @@ def unwrap(text: str, field: str) -> str | None:
         The bare answer, stripped, which may be empty; ``None`` when there can be no answer:
         the reasoning was never closed, or the completion is an error object.
     """
+    if _BARE.fullmatch(text):
+        return text.strip()
     spoken = _after_reasoning(text)
     if spoken is None:
         return None

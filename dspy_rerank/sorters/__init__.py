@@ -1,6 +1,7 @@
 """Sorting modules: a judge and the algorithm that decides what to ask it."""
 
 from .base import Reranker
+from .choosing import Choice, choose_sorter
 from .comparing import AllPairs, HeapSort, MergeSort, PRPSliding, Survivor
 from .fusing import Consensus
 from .scoring import ScoreSort
@@ -27,6 +28,7 @@ SORTERS = (
 __all__ = [
     "SORTERS",
     "AllPairs",
+    "Choice",
     "Consensus",
     "HeapSort",
     "MergeSort",
@@ -39,4 +41,5 @@ __all__ = [
     "TopDown",
     "TourRank",
     "Tournament",
+    "choose_sorter",
 ]

@@ -31,9 +31,11 @@ class Candidate(NamedTuple):
 CANDIDATES = (
     Candidate("ScoreSort()", ScoreSort, ("pointwise",)),
     Candidate("TopDown()", TopDown, COMPARING),
-    Candidate("TopDown(rounds=2)", lambda j: TopDown(j, rounds=2), ("listwise", "setwise")),
-    Candidate("TopDown(finals=2)", lambda j: TopDown(j, finals=2), ("listwise", "setwise")),
+    Candidate("TopDown(rounds=2)", lambda j: TopDown(j, rounds=2)),
+    Candidate("TopDown(finals=2)", lambda j: TopDown(j, finals=2)),
     Candidate("TopDown(rounds=4)", lambda j: TopDown(j, rounds=4), COMPARING),
+    Candidate("TopDown(meetings=3)", lambda j: TopDown(j, meetings=3), ("setwise",)),
+    Candidate("TopDown(window=10)", lambda j: TopDown(j, window=10), ("setwise",)),
     Candidate("TopDown(meetings=2)", lambda j: TopDown(j, meetings=2), ("pairwise",)),
     Candidate("TopDown(rounds=3, meetings=2)", lambda j: TopDown(j, rounds=3, meetings=2),
               ("pairwise",)),

@@ -1,9 +1,9 @@
 """The default: parallel rounds over a shrinking pool, and one model of all judgments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..types import Plan
+from ..types import Kind, Plan
 from . import plans
 from ._kinds import COMPARING, at_least
 from .base import Reranker
@@ -17,17 +17,21 @@ class TopDown(Reranker):
     prior), and the pool shrinks to the strongest: 100, 40, 20 in windows of 20. The score is that
     strength, on a log-odds scale. See :func:`dspy_rerank.sorters.plans.top_down`.
 
-    With a pairwise judge a window is two passages, so each document meets several others in a
-    round: for the first 10 of 100 documents about 470 pairs in 5 rounds. See
-    :func:`dspy_rerank.sorters.plans.top_down_pairs`.
+    Pairwise and setwise judges tell less in an answer, so questions are small, and each document
+    is in several of them a round: for the first 10 of 100 documents about 470 pairs in 5 rounds,
+    or 120 groups of 5 in 6 rounds. See :func:`dspy_rerank.sorters.plans.top_down_pairs` and
+    :func:`dspy_rerank.sorters.plans.top_down_sets`.
 
     Args:
         judge: Listwise, setwise or pairwise.
-        window: Passages in a question, at least 2; pairwise judges take 2 all the same.
-        rounds: Steps when the documents exceed a window, at least 2; ``None`` is 3, or 5 for
-            pairwise judges.
-        finals: How often the last window is judged; each time more is one call and one round.
-        meetings: How many others each document meets in a round, at least 2; for pairwise judges.
+        window: Passages in a question, at least 2; ``None`` is 20 for listwise judges and 5 for
+            setwise ones. Pairwise judges take 2 all the same.
+        rounds: Steps when the documents exceed a window, at least 2; ``None`` is 3 for listwise
+            judges, 5 for pairwise and 6 for setwise ones.
+        finals: For listwise judges: how often the last window is judged, one call and one round
+            each time.
+        meetings: For pairwise and setwise judges: how many others a document meets in a round, or
+            in how many groups it is; ``None`` is 4 or 2.
         prior: Weight of the first stage: the expected strength of a document before it is judged
             is ``2 * prior`` standard deviations for each of its z-score.
         options: See :class:`Reranker`.
@@ -41,38 +45,39 @@ class TopDown(Reranker):
         self,
         judge: Any,
         *,
-        window: int = 20,
+        window: int | None = None,
         rounds: int | None = None,
         finals: int = 1,
-        meetings: int = 4,
+        meetings: int | None = None,
         **options: Any,
     ):
-        at_least("window", window, 2)
-        at_least("rounds", 3 if rounds is None else rounds, 2)
-        at_least("finals", finals, 1)
-        at_least("meetings", meetings, 2)
-        super().__init__(judge)
         own = {"window": window, "rounds": rounds, "finals": finals, "meetings": meetings}
+        for name, least in {"window": 2, "rounds": 2, "finals": 1, "meetings": 2}.items():
+            if own[name] is not None:
+                at_least(name, own[name], least)
+        super().__init__(judge)
         self._configure(own, **options)
 
     @property
-    def _in_pairs(self) -> bool:
-        return self.judge.kind == "pairwise"
-
-    @property
     def _sizes(self) -> dict[str, int]:
-        rounds = self.settings["rounds"]
-        if self._in_pairs:
-            return {"rounds": rounds or 5, "meetings": self.settings["meetings"]}
-        own = self.settings
-        return {"rounds": rounds or 3, "window": own["window"], "finals": own["finals"]}
+        """What was set, among the settings that this kind of judge knows."""
+        names = {"pairwise": ("rounds", "meetings"), "setwise": ("window", "rounds", "meetings")}
+        known = names.get(self.judge.kind, ("window", "rounds", "finals"))
+        return {name: self.settings[name] for name in known if self.settings[name] is not None}
 
     def _plan(self, n: int, top_k: int, evidence: Sequence[float]) -> Plan:
         weight = self.settings["prior"]
         prior = [2 * weight * value for value in evidence] if weight else None
-        plan = plans.top_down_pairs if self._in_pairs else plans.top_down
+        plan, _ = PLANS[self.judge.kind]
         return plan(n, top_k, prior=prior, **self._sizes)
 
     def _shape(self, n: int, top_k: int) -> Shape:
-        shape = plans.top_down_pairs_shape if self._in_pairs else plans.top_down_shape
+        _, shape = PLANS[self.judge.kind]
         return shape(n, top_k, **self._sizes)
+
+
+PLANS: dict[Kind, tuple[Callable[..., Plan], Callable[..., Shape]]] = {
+    "listwise": (plans.top_down, plans.top_down_shape),
+    "setwise": (plans.top_down_sets, plans.top_down_sets_shape),
+    "pairwise": (plans.top_down_pairs, plans.top_down_pairs_shape),
+}

@@ -222,3 +222,22 @@ def test_the_state_of_a_group_names_alias_and_file(written):
     state = dr.models.load(path)["a"].dump_state()
     assert CANARY not in json.dumps(state, default=str)
     assert state["engine"]["state"] == {"alias": "a", "config": str(path)}
+
+
+def test_a_saved_program_names_its_alias_and_finds_it_again(written, tmp_path):
+    path = written(("judge", "openai/m", {"api_key": CANARY, "api_base": "http://h:1/v1"}))
+    dr.models.load(path)
+    reranker = dr.MergeSort(dr.PairwiseJudge())
+    reranker.set_lm(dr.models.get("judge"))
+    saved = dr.save(reranker, tmp_path / "program.json")
+    assert json.loads(saved.read_text())["lm"] == "judge"
+    assert dr.load(saved).judge.predict.lm is dr.models.get("judge")
+    dr.models.load(written(("judge", "anthropic/claude", {})))
+    assert dr.load(saved).judge.predict.lm.model == "anthropic/claude"
+    aliases.forget()
+    assert dr.load(saved).judge.predict.lm is None
+
+
+def test_a_copy_of_an_alias_shares_its_limit(written):
+    dr.models.load(written(("judge", "openai/m", {"rpm": 30})))
+    assert limit_of(dr.models.get("judge", temperature=0.5)) is limit_of(dr.models.get("judge"))

@@ -1,6 +1,8 @@
 """Labelled queries and scripted models for the tests of compilers."""
 
+import json
 import random
+import re
 
 import dspy
 
@@ -30,3 +32,17 @@ def worths(prompt):
 def skilled(prompt):
     """A grader: right when told the magic words or shown two demonstrations, else it says 1."""
     return worths(prompt)[0] if MAGIC in prompt or prompt.count("Passage: ") >= 3 else "1"
+
+
+def proposer(prompt):
+    """A prompt-writing model: fills every field that it is asked for with the magic words."""
+    if "JSON object in the following order" in prompt:
+        return json.dumps({"new_instruction": MAGIC})
+    asked = prompt.rsplit("Respond with the corresponding output fields", 1)[-1]
+    names = dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", asked)) or ["instruction"]
+    said = [f"[[ ## {name} ## ]]\n{_field(name)}" for name in names if name != "completed"]
+    return "\n\n".join([*said, "[[ ## completed ## ]]"])
+
+
+def _field(name):
+    return f'{{"predict": "{MAGIC}"}}' if name == "module_advice" else MAGIC

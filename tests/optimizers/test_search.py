@@ -9,29 +9,7 @@ from dspy_rerank.adapters import CONTINUING
 from dspy_rerank.errors import InputError
 from dspy_rerank.optimizers import RerankerSearch, demo_sets, judgment_examples
 from dspy_rerank.testing import oracle_judge, scripted_lm
-
-MAGIC = "Prefer what is current."
-
-
-def labelled(queries=12, seed=0):
-    """Queries whose documents say their grade; the order they come in says nothing."""
-    import random
-
-    rng = random.Random(seed)
-    examples = []
-    for q in range(queries):
-        grades = [0, 1, 2, 3, 0, 1]
-        rng.shuffle(grades)
-        texts = [f"query {q} passage {i} worth {grade}" for i, grade in enumerate(grades)]
-        examples.append(dspy.Example(query=f"query {q}", documents=texts, relevance=grades))
-    return datasets.from_examples(examples)
-
-
-def skilled(prompt):
-    """Right when told the magic words or shown two demonstrations, else always the same."""
-    last = prompt.rsplit("Passage: ", 1)[1]
-    worth = last.split("worth ")[1][0]
-    return worth if MAGIC in prompt or prompt.count("Passage: ") >= 3 else "1"
+from tests.optimizers.builders import MAGIC, labelled, skilled
 
 
 def search(**options):
@@ -171,3 +149,97 @@ def test_a_likelihood_judge_is_reworded_in_its_heading_and_keeps_no_instructions
         assert each.signature.output_fields["query"].json_schema_extra["desc"] == "A user typed"
     messages = CONTINUING.format(judge.signature, [], {"passage": "p"})
     assert messages == [{"role": "user", "content": "Passage: p\nA user typed:"}]
+
+
+def orders(prompt):
+    """A judge that grades by number, and one that always prefers what is shown first."""
+    return skilled(prompt) if "Passage [" not in prompt else "A"
+
+
+def test_the_best_of_several_rerankers_is_chosen():
+    pairs = dr.MergeSort(dr.PairwiseJudge())
+    compiled = search(lm=scripted_lm(orders), candidates=[pairs], trials=25, demos=()).compile(
+        dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(8, seed=1)
+    )
+    assert isinstance(compiled, dr.ScoreSort)
+    assert compiled.card["chosen"]["variant"] == "student: wording 1, no demos"
+    tried = {trial["variant"].split(":")[0] for trial in compiled.card["trials"]}
+    assert tried == {"student", "MergeSort(PairwiseJudge)"}
+
+
+def test_the_pareto_front_holds_what_nothing_beats_in_quality_and_cost():
+    compiled = search(lm=scripted_lm(skilled), cost="tokens", trials=25).compile(
+        dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(8, seed=1)
+    )
+    front, trials = compiled.card["pareto"], compiled.card["trials"]
+    for trial in trials:
+        better = [f for f in front if f["value"] >= trial["value"]]
+        assert min(f["tokens_per_query"] for f in better) <= trial["tokens_per_query"]
+    assert [f["value"] for f in front] == sorted({f["value"] for f in front})
+    assert front[-1]["value"] == 1.0
+    assert compiled.card["chosen"]["variant"] == "wording 1, no demos"
+
+
+def test_calls_can_be_the_cost():
+    """The same ranking for fewer calls wins, though its prompt is longer."""
+
+    def right(prompt):
+        shown = prompt.rsplit("Query: ", 1)[1].split("worth ")[1:]
+        worths = [part[0] for part in shown]
+        if "Passage [" not in prompt:
+            return worths[0]
+        order = sorted(range(len(worths)), key=lambda place: worths[place], reverse=True)
+        return " > ".join(f"[{place + 1}]" for place in order)
+
+    windows = dr.TopDown(dr.ListwiseJudge())
+    compiled = search(
+        lm=scripted_lm(right), candidates={"windows": windows}, cost="calls", demos=(), trials=20
+    ).compile(dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(8, seed=1))
+    assert isinstance(compiled, dr.TopDown)
+    assert compiled.card["pareto"][0]["calls_per_query"] == 1
+
+
+def test_an_interrupt_keeps_the_best_so_far():
+    stopped = []
+
+    def stop(state):
+        stopped.append(state.done)
+        if state.done == 5:
+            raise KeyboardInterrupt
+
+    compiled = search(lm=scripted_lm(skilled), trials=20, progress=stop).compile(
+        dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(8, seed=1)
+    )
+    assert len(compiled.card["trials"]) == 5
+    assert compiled.card["validation"]["compiled"] == max(
+        trial["value"] for trial in compiled.card["trials"]
+    )
+
+
+def test_a_model_that_fails_makes_a_degraded_trial_or_an_error():
+    from dspy_rerank.errors import ModelError
+
+    def run(share):
+        calls = [0]
+
+        def answer(prompt):
+            calls[0] += 1
+            busy = share == 1 or ("query 1-2" in prompt and calls[0] > 30)
+            return dspy.lm15.InvalidRequestError("no") if busy else skilled(prompt)
+
+        return search(lm=scripted_lm(answer), trials=8).compile(
+            dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
+        )
+
+    assert run(3).card["degraded"] > 0
+    with pytest.raises(ModelError, match="all 4 queries"):
+        run(1)
+
+
+def test_an_unknown_cost_or_candidate_says_so():
+    with pytest.raises(InputError, match="tokens or calls"):
+        RerankerSearch(cost="money")
+    with pytest.raises(InputError, match="expected rerankers"):
+        search(lm=scripted_lm("1"), candidates=["x"]).compile(
+            dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(4), valset=labelled(2, 1)
+        )

@@ -211,3 +211,7 @@ def test_a_megabyte_without_a_break() -> None:
     cut, truncated = truncate("e" + "\u0301" * 1_000_000, 50)
     assert truncated
     assert cut
+
+
+def test_a_marker_in_odd_letters_is_quoted_too():
+    assert neutralise("Paſſage [1]: me") == "> Paſſage [1]: me"

@@ -36,7 +36,7 @@ BUILD = {
     "HeapSort-setwise": lambda oracle: dr.HeapSort(oracle("setwise"), children=3),
     "SlidingWindow": lambda oracle: dr.SlidingWindow(oracle("listwise"), window=8, step=4),
     "TopDown": lambda oracle: dr.TopDown(oracle("listwise"), window=8),
-    "TopDown-setwise": lambda oracle: dr.TopDown(oracle("setwise"), window=8),
+    "TopDown-setwise": lambda oracle: dr.TopDown(oracle("setwise")),
     "TopDown-pairwise": lambda oracle: dr.TopDown(oracle("pairwise")),
     "PRPSliding": lambda oracle: dr.PRPSliding(oracle("pairwise")),
     "TDPart": lambda oracle: dr.TDPart(oracle("listwise"), window=8),
@@ -63,7 +63,7 @@ def right_ranks(name, n, k):
     if name == "TopDown-pairwise":
         return k if n <= 5 else 0
     if name == "TopDown-setwise":
-        return min(1, k) if n <= 8 else 0
+        return min(1, k)
     if name == "TourRank":  # points alone: the last stage tells who the best two are, not which
         return 0
     return k

@@ -42,6 +42,8 @@ from dspy_rerank.sorters.plans import (
     top_down_pairs_shape,
     top_down_pools,
     top_down_promise,
+    top_down_sets,
+    top_down_sets_shape,
     top_down_shape,
     tour_rank,
     tour_rank_shape,
@@ -156,6 +158,13 @@ PLANS = {
             partial(top_down_shape, window=w, rounds=r),
         )
         for w, r in ((2, 3), (7, 3), (20, 2), (20, 3))
+    },
+    **{
+        f"topdown-sets-{w}-{r}-{m}": (
+            partial(top_down_sets, window=w, rounds=r, meetings=m),
+            partial(top_down_sets_shape, window=w, rounds=r, meetings=m),
+        )
+        for w, r, m in ((5, 6, 2), (2, 3, 3), (8, 2, 1))
     },
     "topdown-finals": (partial(top_down, finals=3), partial(top_down_shape, finals=3)),
     **{
@@ -535,6 +544,16 @@ def test_everyone_meets_as_many_others_in_the_first_round():
     groups = next(top_down_pairs(30, 10, meetings=6))
     met = [sum(position in group for group in groups) for position in range(30)]
     assert met == [6] * 30
+
+
+@pytest.mark.parametrize("n", [2, 5, 20, 60, 100])
+def test_top_down_sets_finds_nearly_all_of_the_best_ten(n):
+    for seed in range(5):
+        truth = truth_of(n, seed)
+        run = drive(top_down_sets(n, min(n, 10)), partial(chooser, truth))
+        assert run.outcome.order[0] == truth[0]
+        assert len({*run.outcome.order[:10]} & {*truth[:10]}) >= min(n, 10) - 2
+        assert run.rounds <= 6
 
 
 def test_an_unsure_preference_moves_less_than_a_sure_one():

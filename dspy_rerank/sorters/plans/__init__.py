@@ -18,6 +18,7 @@ from .survivor import survivor, survivor_shape
 from .tdpart import td_part, td_part_shape
 from .topdown import top_down, top_down_pools, top_down_promise, top_down_shape
 from .topdown_pairs import top_down_pairs, top_down_pairs_shape
+from .topdown_sets import top_down_sets, top_down_sets_shape
 from .tournament import tournament, tournament_shape
 from .tourrank import tour_rank, tour_rank_shape
 from .window import promised, sliding_window, window_shape
@@ -57,6 +58,8 @@ __all__ = [
     "top_down_pairs_shape",
     "top_down_pools",
     "top_down_promise",
+    "top_down_sets",
+    "top_down_sets_shape",
     "top_down_shape",
     "tour_rank",
     "tour_rank_shape",

@@ -28,16 +28,18 @@ def tour_rank(n: int, *, rounds: int = 1, window: int = 20, seed: int = 0) -> Pl
 
     Returns:
         All positions by falling points, ties in incoming order; scores are the points, 0 to R
-        times the number of stages.
+        times the number of stages, and there are none where no answer told anybody apart.
     """
     if window < 2 or rounds < 1:
         raise InputError(f"window={window}, rounds={rounds}: at least 2 and 1 are needed")
     rngs = [random.Random(f"{seed} {tournament}") for tournament in range(rounds)]
     played = yield from lockstep([_tournament(n, window, rng) for rng in rngs])
+    if not any(told for _, told in played):
+        return Outcome(tuple(range(n)))
     points = [0.0] * n
-    for position in (winner for winners in played for winner in winners):
+    for position in (winner for winners, _ in played for winner in winners):
         points[position] += 1
-    return Outcome(descending(points), tuple(points) if n > 1 else None)
+    return Outcome(descending(points), tuple(points))
 
 
 def tour_rank_shape(n: int, *, rounds: int = 1, window: int = 20) -> Shape:
@@ -51,9 +53,9 @@ def tour_rank_shape(n: int, *, rounds: int = 1, window: int = 20) -> Shape:
     return Shape(between(questions, rounds * questions), one.rounds, between(reads, rounds * reads))
 
 
-def _tournament(n: int, window: int, rng: random.Random) -> Steps[list[int]]:
-    """Everyone who got on, once for each stage survived."""
-    winners, pool = list[int](), list(range(n))
+def _tournament(n: int, window: int, rng: random.Random) -> Steps[tuple[list[int], bool]]:
+    """Everyone who got on, once for each stage survived, and whether any answer told why."""
+    winners, pool, told = list[int](), list(range(n)), False
     for size in _sizes(n):
         groups = _groups(pool, n, window)
         judgments = yield [tuple(rng.sample(group, len(group))) for group in groups]
@@ -61,7 +63,8 @@ def _tournament(n: int, window: int, rng: random.Random) -> Steps[list[int]]:
         ranked = [_ranked(judgment) for judgment in judgments]
         pool = sorted(p for order, kept in zip(ranked, places, strict=True) for p in order[:kept])
         winners += pool
-    return winners
+        told = told or any(len(judgment.tiers) > 1 for judgment in judgments)
+    return winners, told
 
 
 def _sizes(n: int) -> Iterator[int]:

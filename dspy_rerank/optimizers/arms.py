@@ -1,0 +1,95 @@
+"""All that a search may choose among: rerankers, and prompts for each of their judges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError
+from ..sorters import Reranker
+from .examples import judgment_examples
+from .variants import Variant, demo_sets, with_settled_judge, wordings
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A reranker with one of the prompts that may be tried on its judge.
+
+    Attributes:
+        reranker: With its judge settled.
+        variant: The prompt.
+    """
+
+    reranker: Reranker
+    variant: Variant
+
+    def setting(self, prior: float) -> Reranker:
+        """A copy with the prompt and a weight of the first stage."""
+        made = self.reranker.deepcopy()
+        self.variant.apply(made.judge)
+        if made.SCORED:
+            made.settings.update(prior=prior)
+        return made
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Which prompts are made for each judge.
+
+    Attributes:
+        instructions: Wordings beside the judge's own; none stands for a few general ones.
+        demos: Numbers of demonstrations.
+        draws: Sets of each number.
+        max_tokens: For all demonstrations of a set.
+        seed: Of the draws.
+    """
+
+    instructions: Sequence[str]
+    demos: Sequence[int]
+    draws: int
+    max_tokens: int
+    seed: int
+
+    def of(self, reranker: Reranker, train: Any) -> list[Variant]:
+        """The prompts for one reranker; the one it comes with is the first."""
+        judge = reranker.judge
+        pool = judgment_examples(judge, train, seed=self.seed)
+        sets = demo_sets(
+            pool, sizes=self.demos, draws=self.draws, max_tokens=self.max_tokens, seed=self.seed
+        )
+        variants = [
+            Variant(f"{wording}, {demos}", text, chosen)
+            for wording, text in wordings(judge, self.instructions)
+            for demos, chosen in sets
+        ]
+        if judge.predict.demos:
+            variants.insert(0, Variant("as given", None, tuple(judge.predict.demos)))
+        return variants
+
+
+def arms_of(
+    student: Reranker, candidates: Mapping[str, Reranker] | Sequence[Reranker], prompts: Prompts,
+    train: Any,
+) -> dict[str, Arm]:  # fmt: skip
+    """Everything to choose among, by name; the student as it is comes first."""
+    others = candidates if isinstance(candidates, Mapping) else named(candidates)
+    if not others:
+        settled = with_settled_judge(student)
+        return {v.name: Arm(settled, v) for v in prompts.of(settled, train)}
+    found: dict[str, Arm] = {}
+    for name, reranker in {"student": student, **others}.items():
+        settled = with_settled_judge(reranker)
+        for variant in prompts.of(settled, train):
+            found[f"{name}: {variant.name}"] = Arm(settled, variant)
+    return found
+
+
+def named(candidates: Sequence[Reranker]) -> dict[str, Reranker]:
+    """Rerankers by what they are, numbered where two are alike."""
+    found: dict[str, Reranker] = {}
+    for reranker in candidates:
+        if not isinstance(reranker, Reranker):
+            raise InputError(f"candidates hold {type(reranker).__name__}; expected rerankers")
+        base = f"{type(reranker).__name__}({type(getattr(reranker, 'judge', None)).__name__})"
+        count = sum(known.split(" #")[0] == base for known in found)
+        found[f"{base} #{count + 1}" if count else base] = reranker
+    return found

@@ -1,0 +1,140 @@
+"""``dspy-rerank models`` over a LiteLLM configuration, with servers on loopback."""
+
+import json
+import math
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import yaml
+
+from dspy_rerank.cli import main
+from dspy_rerank.models import aliases
+
+CANARY = "sk-canary-1234567890"
+TOP = [{"token": "A", "logprob": math.log(0.9)}, {"token": "B", "logprob": math.log(0.1)}]
+ANSWER = {
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "A"},
+            "logprobs": {"content": [{**TOP[0], "top_logprobs": TOP}]},
+        }
+    ],
+    "usage": {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6},
+}
+
+
+@pytest.fixture(autouse=True)
+def no_aliases():
+    aliases.forget()
+    yield
+    aliases.forget()
+
+
+@contextmanager
+def server(status, body):
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=http.serve_forever, args=(0.05,), daemon=True).start()
+    yield f"http://127.0.0.1:{http.server_port}/v1"
+    http.shutdown()
+    http.server_close()
+
+
+@pytest.fixture
+def config(tmp_path):
+    broken = {"error": {"message": f"no such key {CANARY}"}}
+    with server(200, ANSWER) as good, server(401, broken) as bad:
+        entries = [
+            ("judge", "openai/m", {"api_base": good, "api_key": CANARY, "rpm": 60}),
+            ("wrong", "openai/n", {"api_base": bad, "api_key": CANARY}),
+            ("unset", "openai/o", {"api_key": "os.environ/NO_SUCH_KEY_HERE"}),
+        ]
+        content = [
+            {"model_name": name, "litellm_params": {"model": model, **params}}
+            for name, model, params in entries
+        ]
+        path = tmp_path / "litellm.yaml"
+        path.write_text(yaml.safe_dump({"model_list": content}))
+        yield str(path)
+
+
+def run(capsys, *arguments):
+    code = main(["models", *arguments])
+    printed = capsys.readouterr()
+    assert CANARY not in printed.out + printed.err
+    return code, printed.out, printed.err
+
+
+def test_aliases_are_listed_without_keys_or_calls(capsys, config):
+    code, out, _ = run(capsys, "list", "--config", config, "--json")
+    assert code == 0
+    rows = {row["alias"]: row for row in json.loads(out)["aliases"]}
+    assert list(rows) == ["judge", "wrong", "unset"]
+    assert rows["judge"]["models"] == ["openai/m"]
+    assert rows["judge"]["rpm"] == 60
+
+
+def test_a_table_of_aliases(capsys, config):
+    code, out, _ = run(capsys, "list", "--config", config)
+    assert code == 0
+    assert "judge" in out
+    assert "openai/m" in out
+
+
+def test_each_alias_is_checked_and_a_failure_is_the_exit_code(capsys, config):
+    code, out, _ = run(capsys, "check", "--config", config)
+    assert code == 1
+    lines = dict(line.split(": ", 1) for line in out.strip().splitlines())
+    assert lines["judge"].startswith("answered 'A'")
+    assert lines["wrong"].startswith("FAILED: ")
+    assert "401" in lines["wrong"]
+    assert "NO_SUCH_KEY_HERE is not set" in lines["unset"]
+
+
+def test_one_alias_alone(capsys, config):
+    code, out, _ = run(capsys, "check", "judge", "--config", config)
+    assert code == 0
+    assert len(out.strip().splitlines()) == 1
+
+
+def test_a_probe_tells_what_came_with_the_answer(capsys, config):
+    code, out, _ = run(capsys, "probe", "judge", "--config", config, "--json")
+    assert code == 0
+    (told,) = json.loads(out)
+    assert (told["name"], told["logprobs"], told["top"]) == ("judge", True, 2)
+    assert told["confidence"] == pytest.approx(0.9)
+
+
+def test_a_probe_as_a_table(capsys, config):
+    code, out, _ = run(capsys, "probe", "judge", "--config", config)
+    assert code == 0
+    assert "logprobs" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["check", "nobody"], "no alias 'nobody'; the file has judge, wrong, unset"),
+        (["list"], "no such file"),
+    ],
+)
+def test_what_is_not_there_is_exit_code_2(capsys, config, arguments, says):
+    path = config if arguments[0] == "check" else "/no/such.yaml"
+    code, _, err = run(capsys, *arguments, "--config", path)
+    assert code == 2
+    assert says in err
