@@ -6,12 +6,13 @@
     python benchmarks/sorting.py --cpu                    # our own time per judgment
 
 The simulation of the field: TREC DL 2019, 43 queries, BM25's first 100 with full labels. The
-judge sees each label plus a tiny fixed jitter and errs in one of three ways:
+judge sees each label plus a tiny fixed jitter and errs in one of four ways:
 
 - fresh: Gaussian noise, drawn anew for every call and passage;
 - repeating: Gaussian noise, drawn once for every query and passage, so that asking again does
   not help;
-- position: what is shown first is favoured (by half a grade, falling to minus half a grade for
+- mixed: half of the noise's variance repeating, half fresh;
+- position: what is shown first is favoured (by half the grades given, falling to minus half for
   the last), on top of fresh noise of 0.5.
 
 The data are read from ``$DSPY_RERANK_BENCH_DATA/dl19`` or ``../shared/data/dl19``. Standard errors
@@ -87,6 +88,12 @@ def repeating(labels: Labels, noise: float, rng: np.random.Generator) -> See:
     return lambda group: biased[group]
 
 
+def mixed(labels: Labels, noise: float, rng: np.random.Generator) -> See:
+    """Half of the noise's variance is repeating, half is fresh."""
+    half = noise / math.sqrt(2)
+    return fresh(labels + half * rng.normal(size=len(labels)), half, rng)
+
+
 def position(labels: Labels, favour: float, rng: np.random.Generator) -> See:
     """What is shown first is favoured, on top of fresh noise of 0.5."""
     seen = fresh(labels, 0.5, rng)
@@ -98,6 +105,7 @@ def position(labels: Labels, favour: float, rng: np.random.Generator) -> See:
 JUDGES: dict[str, tuple[Callable[..., See], tuple[float, ...]]] = {
     "fresh": (fresh, (0.0, 0.5, 1.0)),
     "repeating": (repeating, (0.5, 1.0)),
+    "mixed": (mixed, (0.5, 1.0)),
     "position": (position, (1.0, 2.0)),
 }
 
@@ -183,8 +191,16 @@ def sorters(kinds: Sequence[str]) -> list[tuple[str, dr.Reranker]]:
         for kind in candidate.kinds
         if kind in kinds
     ]
-    biased = dr.TopDown(judge_of("listwise"), prior=0.05)
-    return [*chosen, ("TopDown(prior=0.05), listwise", biased)] if "listwise" in kinds else chosen
+    if "listwise" not in kinds:
+        return chosen
+    judge = judge_of("listwise")
+    return [
+        *chosen,
+        ("TopDown(prior=0.05), listwise", dr.TopDown(judge, prior=0.05)),
+        ("TopDown(prior=0.2), listwise", dr.TopDown(judge, prior=0.2)),
+        ("TopDown(rounds=2, prior=0.05), listwise", dr.TopDown(judge, rounds=2, prior=0.05)),
+        ("TopDown(rounds=2, prior=0.2), listwise", dr.TopDown(judge, rounds=2, prior=0.2)),
+    ]
 
 
 # Reports.
@@ -240,7 +256,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=1000)
-    parser.add_argument("--judges", default="fresh,repeating,position")
+    parser.add_argument("--judges", default="fresh,repeating,mixed,position")
     parser.add_argument("--kinds", default="pointwise,setwise,listwise,pairwise")
     parser.add_argument("--constants", action="store_true", help="the table of choose_sorter")
     parser.add_argument("--cpu", action="store_true", help="our own time per judgment")
@@ -258,7 +274,7 @@ def main() -> None:
         print(*list(table({name: rows[name]}))[2:], flush=True, file=sys.stderr)
     print(*table(rows), sep="\n")
     if given.svg:
-        title = f"Top {TOP_K} of 100, nDCG@10 as the mean over: {', '.join(map(str, setups))}"
+        title = f"Top {TOP_K} of 100: nDCG@10, the mean over {len(setups)} simulated judges"
         given.svg.write_text(frontier(rows, title), encoding="utf-8")
 
 

@@ -18,6 +18,7 @@ ALLOWED = {
     "metrics": FOUNDATION | {"trec"},
     "stats": FOUNDATION,
     "certainty": FOUNDATION,
+    "calibration": FOUNDATION,
     "capability": set(),
     "reading": FOUNDATION | {"reading"},
     "documents": FOUNDATION,
@@ -25,7 +26,7 @@ ALLOWED = {
     "sorters/plans": PURE | {"sorters/plans"},
     "judges": FOUNDATION
     | {"judges", "reading", "adapters", "background", "calls", "capability", "certainty"}
-    | {"settings"},
+    | {"calibration", "settings"},
     "engine": FOUNDATION | {"budget", "judges", "options"},
 }
 

@@ -182,3 +182,9 @@ def test_ranking_metric_is_a_value():
 def test_a_prediction_without_ranking_is_told_what_is_expected():
     with pytest.raises(InputError, match=r"ranking\.indices"):
         RankingMetric()(gold(relevance=[1]), SimpleNamespace(answer="x"))
+
+
+def test_a_query_with_nothing_judged_counts_zero():
+    """A run over judgments that are all missing is worth nothing, and no error."""
+    assert score_order("RR@2", [None], [0]) == 0.0
+    assert score_order("nDCG@10", [None], [0]) == 0.0

@@ -6,6 +6,8 @@ from typing import Any
 import dspy
 
 from ..datasets import Dataset
+from ..datasets.checks import ERRORS, check
+from ..defaults import resolve_lm
 from ..errors import InputError
 from ..evaluation import Evaluation
 from ..program import save
@@ -24,37 +26,89 @@ def add_to(commands: Any) -> None:
     add_data(command)
     command.add_argument("--out", default="reranker.json", metavar="FILE", help="where to save it")
     command.add_argument("--program", metavar="FILE", help="start from a saved program")
-    command.add_argument("--metric", default="nDCG@10")
-    command.add_argument("--trials", type=positive, default=40, metavar="N")
-    command.add_argument("--max-calls", type=positive, metavar="N", help="judge calls in all")
-    command.add_argument("--timeout", type=float, metavar="SECONDS")
     command.add_argument(
-        "--instructions", action="append", default=[], metavar="TEXT",
-        help="a wording to try; may be given several times",
-    )  # fmt: skip
-    command.add_argument("--demos", default="1,2,4", help="numbers of demonstrations to try")
+        "--recipe", metavar="TOML", help="how to compile, such as optimizers/gepa.toml"
+    )
+    command.add_argument(
+        "--report", metavar="FOLDER", help="write report.html and report.json there"
+    )
+    command.add_argument("--metric", default="nDCG@10")
     command.add_argument("--seed", type=int, default=0)
+    command.add_argument(
+        "--unchecked", action="store_true", help="go on although the labels have errors"
+    )
+    _add_search(command)
     add_model(command)
+    command.add_argument(
+        "--reflection-lm", metavar="NAME",
+        help="model that writes instructions for the recipe (default: the same)",
+    )  # fmt: skip
     add_json(command)
     command.set_defaults(command=run)
 
 
+def _add_search(command: argparse.ArgumentParser) -> None:
+    """What goes before the recipe, or before the defaults of a search."""
+    group = command.add_argument_group("search")
+    group.add_argument("--trials", type=positive, metavar="N", help="settings to try (40)")
+    group.add_argument("--max-calls", type=positive, metavar="N", help="judge calls in all")
+    group.add_argument("--timeout", type=float, metavar="SECONDS")
+    group.add_argument("--cost", choices=("tokens", "calls"), help="a second objective")
+    group.add_argument(
+        "--instructions", action="append", metavar="TEXT",
+        help="a wording to try; may be given several times",
+    )  # fmt: skip
+    group.add_argument("--demos", help="numbers of demonstrations to try (1,2,4)")
+    group.add_argument(
+        "--storage", metavar="FILE|URL",
+        help="journal file or database URL: a killed search goes on, several processes share one",
+    )  # fmt: skip
+    group.add_argument("--study-name", metavar="NAME", help="of the search in the storage")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Compile, save, and measure on queries that the search never saw."""
+    from ..optimizers import read_recipe, write_report
+
     target = writable(arguments.out)
-    train, validation, test = parts(read_data(arguments), arguments.seed)
+    recipe = read_recipe(arguments.recipe) if arguments.recipe else None
+    options = options_of(arguments)
+    data = read_data(arguments)
+    problems = checked(data, refuse=not arguments.unchecked, quiet=arguments.json)
+    train, validation, test = parts(data, arguments.seed)
     lm = model(arguments)
     student = program_or_default(arguments.program, lm)
-    compiled, found = compiled_and_proved(student, train, validation, test, lm, arguments)
+    compiled, found = compiled_and_proved(
+        student, train, validation, test, lm, options, recipe=recipe,
+        metric=arguments.metric, quiet=arguments.json,
+    )  # fmt: skip
     save(compiled, target)
+    page = (
+        write_report(arguments.report, student, compiled, found, test) if arguments.report else None
+    )
     if arguments.json:
-        emit({"program": str(target), "card": compiled.card, "test": found.to_dict()})
-    else:
-        show_card(compiled)
-        show_evaluation(found)
-        say(verdict(found))
-        say(f"saved {target}")
+        emit({"program": str(target), "card": compiled.card, "test": found.to_dict(),
+              "problems": problems, "report": None if page is None else str(page)})  # fmt: skip
+        return 0
+    show_card(compiled)
+    show_evaluation(found)
+    say(verdict(found))
+    say(f"saved {target}" + ("" if page is None else f"; report in {page}"))
     return 0
+
+
+def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that were given for the search and the models."""
+    names = (
+        "trials", "max_calls", "timeout", "cost", "instructions", "demos", "storage", "study_name",
+        "seed", "reflection_lm",
+    )  # fmt: skip
+    given = {name: getattr(arguments, name) for name in names}
+    if given["demos"] is not None:
+        given["demos"] = numbers(given["demos"])
+    if given["reflection_lm"]:
+        given["reflection_lm"] = resolve_lm(given["reflection_lm"])
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def parts(data: Dataset, seed: int) -> tuple[Dataset, Dataset, Dataset]:
@@ -70,35 +124,32 @@ def parts(data: Dataset, seed: int) -> tuple[Dataset, Dataset, Dataset]:
 
 
 def compiled_and_proved(
-    student: Reranker, train: Any, validation: Any, test: Any, lm: Any, arguments: Any
-) -> tuple[Reranker, Evaluation]:
-    """The compiled reranker, and student and copy on the test queries."""
-    from ..optimizers import RerankerSearch, SearchProgress
+    student: Reranker, train: Any, validation: Any, test: Any, lm: Any, options: dict[str, Any],
+    *, recipe: Any = None, metric: str = "nDCG@10", quiet: bool = False,
+) -> tuple[Reranker, Evaluation]:  # fmt: skip
+    """The compiled reranker, and student and copy on the test queries.
 
-    with progress(arguments.json) as bars, dspy.context(lm=lm):
+    Without a recipe it is a search over the judge's own wording, the known ones, demonstrations
+    and the prior.
+    """
+    from ..optimizers import Recipe, SearchProgress
+
+    with progress(quiet) as bars, dspy.context(lm=lm):
 
         def tell(state: SearchProgress) -> None:
             what = f"compiling (best {state.best:.4f}, {state.calls} calls)"
             bars("compiling" if state.done < state.trials else what, state.done, state.trials)
 
-        search = RerankerSearch(
-            arguments.metric,
-            trials=arguments.trials,
-            instructions=arguments.instructions,
-            demos=numbers(arguments.demos),
-            max_calls=arguments.max_calls,
-            timeout=arguments.timeout,
-            lm=lm,
-            seed=arguments.seed,
-            progress=tell,
-        )
-        compiled = search.compile(student, trainset=train, valset=validation)
+        compiled = (recipe or Recipe("search")).compile(
+            student, trainset=train, valset=validation, lm=lm, metric=metric, progress=tell,
+            **options,
+        )  # fmt: skip
     rows = {"uncompiled": student, "compiled": compiled}
-    found = measured(rows, test, [arguments.metric], lm, arguments.json)
+    found = measured(rows, test, [metric], lm, quiet)
     compiled.card["test"] = {
         "queries": len(test),
         "fingerprint": test.fingerprint,
-        **{row.name: round(row.mean(arguments.metric).mean, 6) for row in found.rows},
+        **{row.name: round(row.mean(metric).mean, 6) for row in found.rows},
     }
     return compiled, found
 
@@ -111,13 +162,41 @@ def numbers(text: str) -> list[int]:
         raise InputError(f"--demos {text!r}; expected numbers such as 1,2,4") from None
 
 
+def checked(data: Dataset, *, refuse: bool, quiet: bool) -> list[str]:
+    """What is wrong with the labels, said before anything is spent on them.
+
+    Raises:
+        InputError: There are errors, as opposed to warnings.
+    """
+    problems = check(data)
+    errors = [problem for problem in problems if problem.kind in ERRORS]
+    if errors and refuse:
+        more = f", and {len(errors) - 1} more such" if len(errors) > 1 else ""
+        raise InputError(f"{data.name}: {errors[0]}{more}; mend the labels, or pass --unchecked")
+    if not quiet:
+        for problem in problems:
+            say(f"warning: {problem}")
+    return [str(problem) for problem in problems]
+
+
 def show_card(compiled: Reranker) -> None:
-    """What the search chose and what it cost."""
+    """What was chosen and what it cost."""
     card = compiled.card
     chosen, spent, val = card["chosen"], card["spent"], card["validation"]
-    say(f"chosen: {chosen['variant']}; prior weight {chosen['prior']:g}")
+    if "judge" in card:
+        gain = card["judge"]["validation"]
+        say(
+            f"{card['judge']['optimizer']}: {gain['uncompiled']:.4f} to {gain['compiled']:.4f} on "
+            f"{gain['questions']} single questions, {card['judge']['spent']['calls']} calls"
+        )
+    if "variant" in chosen:
+        say(f"chosen: {chosen['variant']}; prior weight {chosen['prior']:g}")
+    else:
+        kept = "the compiled prompt" if chosen["kept"] else "the prompt as it was"
+        say(f"chosen: {kept}, {chosen['demos']} demonstrations")
+    incoming = f"incoming {val['incoming']:.4f}, " if "incoming" in val else ""
     say(
-        f"validation ({val['queries']} queries): incoming {val['incoming']:.4f}, "
+        f"validation ({val['queries']} queries): {incoming}"
         f"uncompiled {val['uncompiled']:.4f}, compiled {val['compiled']:.4f}"
     )
     say(
@@ -128,14 +207,7 @@ def show_card(compiled: Reranker) -> None:
 
 def verdict(found: Evaluation) -> str:
     """What the test queries say, in words."""
-    (metric,) = found.metrics
-    sentences = []
-    for over in (found.rows[0].name, "uncompiled"):
-        gain = found.gain(metric, "compiled", over)
-        if not gain.significant:
-            sentences.append(f"- no difference from the {over} that can be told: {gain}")
-        else:
-            word = "better" if gain.mean > 0 else "WORSE"
-            sentences.append(f"- {word} than the {over}: {gain}")
+    from ..optimizers.proof import verdicts
+
     head = f"compiled, on {found.queries} queries that the search never saw:"
-    return "\n".join([head, *sentences])
+    return "\n".join([head, *(f"- {sentence}" for sentence in verdicts(found))])

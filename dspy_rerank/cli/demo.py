@@ -48,10 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"model {lm.model}; {len(train)} training, {len(validation)} validation, {len(test)} test "
         "queries, 12 candidates each from BM25"
     )
-    options = argparse.Namespace(
-        metric="nDCG@10", trials=size.trials, instructions=[], demos="1", seed=0, json=False,
-        max_calls=size.max_calls, timeout=None,
-    )  # fmt: skip
+    options = {"trials": size.trials, "demos": [1], "max_calls": size.max_calls}
     with remembering():
         compiled, found = compiled_and_proved(
             default_reranker(lm), train, validation, test, lm, options

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import DataError
 from ..types import Document
 from ._dataset import Dataset
+from ._labels import graded
 from ._query import Grade, Query, above_zero
 from ._values import (
     pick_inputs,
@@ -38,6 +39,8 @@ def read_jsonl(path: str | Path, *, inputs: Sequence[str] = ()) -> Dataset:
     ``split``, ``inputs`` (an object) and ``ideal`` (grades of documents that are not candidates).
     A document is its text or ``{"text", "id", "score"}``. Grades are a list along the documents,
     an object from document id to grade, or stand in the documents as ``relevance`` or ``label``.
+    Instead of grades there may be ``preferences`` (pairs of a better and a worse document) or
+    ``answer`` (the right document, or a list), by position from 0 or by id.
 
     Args:
         path: The file.
@@ -79,6 +82,9 @@ def _labels(
     inside = [_grade_inside(value) for value in values]
     if given is not None and any(grade is not None for grade in inside):
         raise DataError(f"{where}: expected grades in the line or in its documents, got both.")
+    if given is None and all(grade is None for grade in inside):
+        derived = graded(record, [document.id for document in documents], where)
+        return _Labels(derived or (None,) * len(documents))
     if isinstance(given, Mapping):
         return _labels_by_id(given, documents, where)
     if given is not None and not isinstance(given, list):

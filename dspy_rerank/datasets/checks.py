@@ -20,6 +20,9 @@ Kind: TypeAlias = Literal[
     "imbalance",
 ]
 
+ERRORS: frozenset[Kind] = frozenset({"bad label", "contradiction", "leak"})
+"""Kinds with which nothing should be compiled; the others are warnings."""
+
 RARE = 0.02
 """Below this share of relevant labels, or of others, a set is called imbalanced."""
 

@@ -9,12 +9,14 @@ import dspy
 from .. import calls, capability
 from ..adapters import COMPACT
 from ..background import run_sync
+from ..calibration import fit
 from ..errors import EvidenceError, InputError
 from ..reading._claims import CHOICE, Grammar
 from ..reading.labels import clean
 from ..reading.unwrap import unwrap
 from ..settings import Settings
 from ..types import Group, Judgment, Kind, Usage
+from .asking import with_tokens
 from .presenting import rollouts, shuffled
 from .protocol import Answer, Failure, Question
 from .rewording import (
@@ -26,7 +28,7 @@ from .rewording import (
     with_reasoning,
 )
 from .roles import Roles, roles_of
-from .sureness import stated, token_masses, unsure
+from .sureness import calibrated, stated, token_masses, unsure
 from .votes import check_votes, voted
 
 SAMPLED = 0.7
@@ -54,6 +56,7 @@ class SignatureJudge(dspy.Module):
         adapter: A DSPy adapter for these calls only; ``None`` is the compact one.
         temperature: Of every call; ``None`` leaves it to the model.
         max_tokens: Of every call; ``None`` leaves it to the model.
+        calibration: Of confidences, as :meth:`calibrate` stores it.
     """
 
     KIND: ClassVar[Kind]
@@ -75,6 +78,7 @@ class SignatureJudge(dspy.Module):
         adapter: dspy.Adapter | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = None,
+        calibration: Mapping[str, Any] | None = None,
         **settings: Any,
     ):
         super().__init__()
@@ -94,6 +98,7 @@ class SignatureJudge(dspy.Module):
             reasoning=reasoning,
             temperature=temperature,
             max_tokens=max_tokens,
+            calibration=calibration,
             **settings,
         )
         _ = self.roles
@@ -141,26 +146,12 @@ class SignatureJudge(dspy.Module):
 
     async def ask(self, question: Question) -> Answer:
         """Put one question to the model and read its answer."""
-        reply, refusals = await self._reply(question)
+        wanted = self.settings["evidence"] == "logprobs" or self._auto_tokens
+        lm = calls.current_lm(self.predict) if wanted else None
+        reply, refusals = await with_tokens(lm, lambda asking: self._call(question, asking))
         judgment = self._judge(reply, question)
         usage = replace(reply.usage, passages_read=len(question.passages))
         return Answer(judgment, usage + Usage(failed_calls=refusals, cost=0.0))
-
-    async def _reply(self, question: Question) -> tuple[calls.Reply, int]:
-        """What came back, and how often the model refused to give log-probabilities before."""
-        lm, refusals = calls.current_lm(self.predict), 0
-        while True:
-            asking = self._tokens_asked(lm)
-            try:
-                reply = await self._call(question, asking)
-                break
-            except dspy.LMError as error:
-                if not asking or not capability.refused(lm, error, asking["top_logprobs"]):
-                    raise
-                refusals += 1
-        if asking:
-            capability.learn(lm, reply.text, bool(reply.tokens))
-        return reply, refusals
 
     async def _call(self, question: Question, asking: dict[str, Any]) -> calls.Reply:
         return await calls.call(
@@ -170,11 +161,6 @@ class SignatureJudge(dspy.Module):
             config={**self._config(question), **asking},
             signature=reminding(self.signature) if question.complaint else None,
         )
-
-    def _tokens_asked(self, lm: Any) -> dict[str, Any]:
-        """Configuration that asks for log-probabilities, where they are of use."""
-        wanted = self.settings["evidence"] == "logprobs"
-        return capability.asking(lm) if wanted or self._auto_tokens else {}
 
     @property
     def _auto_tokens(self) -> bool:
@@ -259,10 +245,25 @@ class SignatureJudge(dspy.Module):
         raise NotImplementedError
 
     def combine(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
-        """The one judgment, or the majority of several."""
+        """One judgment out of all presentations and votes, its confidence calibrated."""
+        return calibrated(self._combined(group, judgments), self.settings["calibration"])
+
+    def _combined(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
         return (
             replace(judgments[0], group=group) if len(judgments) == 1 else voted(group, judgments)
         )
+
+    def calibrate(
+        self, confidences: Sequence[float], right: Sequence[bool], *, method: str = "isotonic"
+    ) -> None:
+        """Map confidences to how often they were right on labelled answers; saved with the judge.
+
+        Args:
+            confidences: As judgments gave them, before any calibration.
+            right: Whether each answer was right.
+            method: ``isotonic``, or ``platt`` for few answers.
+        """
+        self.settings.update(calibration=fit(confidences, right, method).to_dict())
 
     def failure(self, error: BaseException) -> Failure:
         """Whether an error of ``ask`` is worth another try."""

@@ -75,7 +75,7 @@ class PairwiseJudge(SignatureJudge):
         sure = masses[TIE] if judgment.best is None else both[judgment.best]
         return replace(judgment, confidence=sure, probabilities=both)
 
-    def combine(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
+    def _combined(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
         """Agreement of all orders, else a tie; unknown as soon as one order is."""
         if self.settings["votes"] > 1:
             return voted(group, judgments)

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from .. import calls
+from ..calibration import Calibration
 from ..certainty import Masses, label_masses, place_of
 from ..reading._claims import Grammar
 from ..reading.answers import claimed_at
@@ -52,3 +54,10 @@ def stated(judgment: Judgment, completion: str) -> Judgment:
     if sure > 1:
         return unsure(judgment, f"the model stated {last[0][:40]!r}")
     return replace(judgment, confidence=sure, confidence_source="stated", evidence="stated")
+
+
+def calibrated(judgment: Judgment, calibration: Mapping[str, Any] | None) -> Judgment:
+    """The judgment with its confidence as a probability fitted on labels."""
+    if calibration is None or judgment.confidence is None:
+        return judgment
+    return replace(judgment, confidence=Calibration.from_dict(calibration)(judgment.confidence))

@@ -1,8 +1,12 @@
 """All that a search may choose among: rerankers, and prompts for each of their judges."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import dspy
 
 from ..errors import InputError
 from ..sorters import Reranker
@@ -36,14 +40,15 @@ class Prompts:
     """Which prompts are made for each judge.
 
     Attributes:
-        instructions: Wordings beside the judge's own; none stands for a few general ones.
+        instructions: Wordings beside the judge's own; an empty list stands for a few general
+            ones, ``None`` for none at all.
         demos: Numbers of demonstrations.
         draws: Sets of each number.
         max_tokens: For all demonstrations of a set.
         seed: Of the draws.
     """
 
-    instructions: Sequence[str]
+    instructions: Sequence[str] | None
     demos: Sequence[int]
     draws: int
     max_tokens: int
@@ -93,3 +98,15 @@ def named(candidates: Sequence[Reranker]) -> dict[str, Reranker]:
         count = sum(known.split(" #")[0] == base for known in found)
         found[f"{base} #{count + 1}" if count else base] = reranker
     return found
+
+
+def fingerprint(arms: Mapping[str, Arm], *shared: Any) -> str:
+    """Hash of the choices, the model and all else that trials must share to be compared."""
+    prompts = [
+        [name, arm.variant.wording, [sorted(dict(demo).items()) for demo in arm.variant.demos]]
+        for name, arm in arms.items()
+    ]
+    settings = [repr(arm.reranker.settings) for arm in arms.values()]
+    content = [shared, prompts, settings, getattr(dspy.settings.lm, "model", "")]
+    text = json.dumps(content, default=str)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

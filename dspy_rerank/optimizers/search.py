@@ -1,7 +1,5 @@
 """Compiles a reranker from labels: sorter, prompt, demonstrations and prior weight, by Optuna."""
 
-import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +22,7 @@ from ..sorters.estimates import bounds
 from ..stats import standard_error
 from ..types import Usage
 from .answers import KeptAnswers
-from .arms import Arm, Prompts, arms_of
+from .arms import Arm, Prompts, arms_of, fingerprint
 from .card import card
 from .ledger import Ledger
 from .splits import parts
@@ -71,8 +69,9 @@ class RerankerSearch(Teleprompter):
         metric: What to maximise, such as ``nDCG@10``.
         trials: How many settings to try, by all processes together.
         candidates: Further rerankers to choose among, by name or in a row.
-        instructions: Wordings to try beside the judge's own; none tries a few general ones. For
-            a likelihood judge they are headings before the query, such as "A user searched for".
+        instructions: Wordings to try beside the judge's own; an empty list tries a few general
+            ones, ``None`` no others. For a likelihood judge they are headings before the query,
+            such as "A user searched for".
         demos: Numbers of demonstrations to try.
         demo_draws: Different sets to try for each number.
         max_demo_tokens: For all demonstrations of a set.
@@ -94,7 +93,7 @@ class RerankerSearch(Teleprompter):
         *,
         trials: int = 40,
         candidates: Mapping[str, Reranker] | Sequence[Reranker] = (),
-        instructions: Sequence[str] = (),
+        instructions: Sequence[str] | None = (),
         demos: Sequence[int] = (1, 2, 4),
         demo_draws: int = 2,
         max_demo_tokens: int = 1500,
@@ -117,7 +116,7 @@ class RerankerSearch(Teleprompter):
         self.metric = metric
         self.trials = trials
         self.candidates = candidates
-        self.prompts = Prompts(tuple(instructions), tuple(demos), demo_draws, max_demo_tokens, seed)
+        self.prompts = Prompts(instructions, tuple(demos), demo_draws, max_demo_tokens, seed)
         self.cost = cost
         self.max_calls = max_calls
         self.timeout = timeout
@@ -173,22 +172,14 @@ class RerankerSearch(Teleprompter):
             directions=("maximize",) if self.cost is None else ("maximize", "minimize"),
             storage=self.storage,
             name=self.study_name,
-            fingerprint=self._fingerprint(arms, train, val),
+            fingerprint=fingerprint(
+                arms, self.metric, self.cost, self.seed, train.fingerprint, val.fingerprint
+            ),
         )
         ledger = Ledger(study, self.max_calls, answers)
         search = _Search(arms, val, study, ledger, answers)
         search.tokens.update({trial.variant: trial.tokens for trial in search.trials})
         return search
-
-    def _fingerprint(self, arms: Mapping[str, Arm], train: Any, val: Any) -> str:
-        """Of all that trials must share to be compared."""
-        shape = [self.metric, self.cost, self.seed, train.fingerprint, val.fingerprint]
-        prompts = [
-            [name, arm.variant.wording, [sorted(dict(demo).items()) for demo in arm.variant.demos]]
-            for name, arm in arms.items()
-        ]
-        text = json.dumps([shape, prompts, getattr(dspy.settings.lm, "model", "")], default=str)
-        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
     def _baseline_first(self, search: _Search) -> list[Trial]:
         """All trials, the one of the student as it is before the others."""

@@ -76,8 +76,10 @@ def reworded(judge: SignatureJudge, wording: str) -> type[dspy.Signature]:
     return instructed(judge.signature, wording)
 
 
-def wordings(judge: SignatureJudge, given: Sequence[str]) -> list[tuple[str, str | None]]:
-    """The judge's own wording, then those given or, without any, those we know."""
+def wordings(judge: SignatureJudge, given: Sequence[str] | None) -> list[tuple[str, str | None]]:
+    """The judge's own wording, then those given or, of an empty list, those we know."""
+    if given is None:
+        return [("own", None)]
     others = given or WORDINGS["likelihood" if by_likelihood(judge) else judge.kind]
     return [("own", None), *((f"wording {i}", text) for i, text in enumerate(others, 1))]
 

@@ -154,9 +154,51 @@ def test_compile_saves_a_program_that_compare_and_rerank_use(tmp_path, capsys):
     assert "difference" in out
 
 
+def test_compile_runs_a_recipe_and_writes_a_report(tmp_path, capsys):
+    data = labelled(tmp_path / "l.jsonl")
+    start = dr.save(dr.ScoreSort(dr.PointwiseJudge()), tmp_path / "start.json")
+    recipe = write(tmp_path / "r.toml", '[judge]\noptimizer = "LabeledFewShot"\noptions = {k = 2}')
+    code, out, _ = run(
+        capsys, "compile", data, "--out", tmp_path / "p.json", "--program", start,
+        "--recipe", recipe, "--report", tmp_path / "report",
+    )  # fmt: skip
+    assert code == 0
+    assert "chosen: the" in out
+    assert (tmp_path / "report" / "report.html").read_text().startswith("<!doctype html>")
+    assert json.loads((tmp_path / "report" / "report.json").read_text())["words"]
+
+
+def test_compile_goes_on_with_a_stored_search(tmp_path, capsys, model):
+    data, out_file = labelled(tmp_path / "l.jsonl"), tmp_path / "p.json"
+    start = dr.save(dr.ScoreSort(dr.PointwiseJudge()), tmp_path / "start.json")
+    arguments = ["compile", data, "--out", out_file, "--program", start, "--trials", 3, "--json",
+                 "--demos", 1, "--storage", tmp_path / "s", "--cost", "tokens"]  # fmt: skip
+    _, out, _ = run(capsys, *arguments)
+    assert json.loads(out)["card"]["spent"]["calls"] > 0
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    assert json.loads(out)["card"]["spent"]["calls"] == 0
+
+
+def test_compile_refuses_labels_with_errors_and_warns_of_others(tmp_path, capsys):
+    rows = [{"query": f"q{i}", "documents": ["a", "b"], "relevance": [0, 1]} for i in range(8)]
+    rows[3]["relevance"] = [0, -1]
+    rows[4]["relevance"] = [0, 0]
+    data = write(tmp_path / "l.jsonl", "\n".join(map(json.dumps, rows)))
+    arguments = ["compile", data, "--out", tmp_path / "p.json", "--trials", 2, "--demos", 1]
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert "bad label: query '4'" in err
+    assert out == ""
+    code, out, _ = run(capsys, *arguments, "--unchecked")
+    assert code == 0
+    assert "warning: nothing relevant" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["compile", "ostrel", "--recipe", "none.toml"], "no such file"),
         (["evaluate", "nowhere"], "nowhere"),
         (["evaluate", "ostrel", "--metrics", "nDCF"], "nDCF"),
         (["evaluate", "ostrel", "--split", "tset"], "tset"),

@@ -116,3 +116,16 @@ def test_thinking_before_the_answer(engine, adapter, serve, tmp_path):
     text = f"<think>B is newer, or is A? {json.dumps({'winner': 'B'})}</think>\n{WRAPPED[adapter]}"
     judgment = judged(engine, adapter, text, given(text), serve, tmp_path)
     assert judgment.confidence == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("evidence", ["auto", "logprobs"])
+def test_a_provider_that_litellm_says_has_no_logprobs_is_asked_without(evidence, serve):
+    server = serve(body("A", None))
+    lm = dspy.LM("mistral/m", engine="litellm", api_base=server.url, api_key="none", **OPTIONS)
+    judge = dr.PairwiseJudge(swap=False, evidence=evidence)
+    with dspy.context(lm=lm):
+        ranking = dr.MergeSort(judge)("q", ["x", "y"]).ranking
+    assert not ranking.degraded, ranking.reasons
+    assert ranking.judgments[0].confidence is None
+    assert len(server.asked) == 1
+    assert "logprobs" not in server.asked[0]["body"]

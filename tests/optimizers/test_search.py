@@ -157,14 +157,13 @@ def orders(prompt):
 
 
 def test_the_best_of_several_rerankers_is_chosen():
-    pairs = dr.MergeSort(dr.PairwiseJudge())
-    compiled = search(lm=scripted_lm(orders), candidates=[pairs], trials=25, demos=()).compile(
+    pairs, lm = dr.MergeSort(dr.PairwiseJudge()), scripted_lm(orders)
+    compiled = search(lm=lm, candidates=[pairs], trials=25, demos=()).compile(
         dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(8, seed=1)
     )
     assert isinstance(compiled, dr.ScoreSort)
     assert compiled.card["chosen"]["variant"] == "student: wording 1, no demos"
-    tried = {trial["variant"].split(":")[0] for trial in compiled.card["trials"]}
-    assert tried == {"student", "MergeSort(PairwiseJudge)"}
+    assert any("Passage [" in prompt for prompt in lm.engine.prompts)
 
 
 def test_the_pareto_front_holds_what_nothing_beats_in_quality_and_cost():

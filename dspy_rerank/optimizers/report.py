@@ -1,0 +1,203 @@
+"""``report.json`` and ``report.html`` beside a compiled program: was it worth it, and why?"""
+
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..evaluation import Evaluation
+from ..sorters import Reranker
+from .plots import plot
+from .proof import COMPILED, UNCOMPILED, learning_curve, proof
+
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
+h1,h2{line-height:1.2}table{border-collapse:collapse}td,th{padding:.2rem .7rem;text-align:right}
+th{border-bottom:1px solid #999}td:first-child,th:first-child{text-align:left}
+pre{background:#f5f5f5;padding:.8rem;overflow-x:auto;white-space:pre-wrap}
+svg{width:32rem;max-width:100%}svg text{font:11px system-ui,sans-serif;fill:#555}
+.axis{fill:none;stroke:#999}.line{fill:none;stroke:#06c;stroke-width:1.5}.dot{fill:#9ab}
+.chosen{fill:#c30}.add{background:#dfd}.del{background:#fdd}.win{color:#060}.loss{color:#a00}
+details{margin:.4rem 0}.cols{display:grid;grid-template-columns:1fr 1fr;gap:1rem}
+li{overflow-wrap:anywhere}
+"""
+
+
+def write_report(
+    folder: str | Path, student: Reranker, compiled: Reranker, found: Evaluation, test: Any
+) -> Path:
+    """Write ``report.json`` and ``report.html``, which needs nothing beside itself.
+
+    Args:
+        folder: Made where it is missing.
+        student: The reranker before it was compiled.
+        compiled: With its card.
+        found: :func:`dspy_rerank.evaluate` of ``{"uncompiled": student, "compiled": compiled}`` in
+            one metric, on queries that nothing was chosen by.
+        test: Those queries.
+
+    Returns:
+        The path of the HTML file.
+    """
+    content = proof(student, compiled, found, test)
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
+    (target / "report.json").write_text(text + "\n", encoding="utf-8")
+    page = target / "report.html"
+    page.write_text(html_of(content), encoding="utf-8")
+    return page
+
+
+def html_of(content: dict[str, Any]) -> str:
+    """The report as one page; every text in it is escaped."""
+    parts = [
+        f"<h1>Compiled reranker: {escape(content['prompt']['program'])}</h1>",
+        _words(content),
+        _measured(content),
+        _search(content),
+        _prompt(content["prompt"]),
+        _wins_and_losses(content),
+        _cost(content),
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Compiled reranker'
+        f"</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _words(content: dict[str, Any]) -> str:
+    count = content["test"]["queries"]
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in content["words"])
+    return f"<p>On {count} queries that nothing was chosen by, the compiled program is</p><ul>{items}</ul>"  # noqa: E501
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Cells as an HTML table, escaped."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_said(cell))}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _said(cell: Any) -> str:
+    if cell is None:
+        return "unknown"
+    return (
+        f"{cell:,.4f}"
+        if isinstance(cell, float)
+        else f"{cell:,}"
+        if isinstance(cell, int)
+        else str(cell)
+    )
+
+
+def _interval(value: dict[str, Any] | None) -> str:
+    return "" if value is None else f"{value['mean']:+.4f} [{value['lo']:+.4f}, {value['hi']:+.4f}]"
+
+
+def _measured(content: dict[str, Any]) -> str:
+    header = ["test queries", content["metric"], "over incoming order", "over uncompiled",
+              "unknown", "degraded"]  # fmt: skip
+    rows = [
+        [
+            row["name"], row["mean"]["mean"], _interval(row["gain_over_incoming"]),
+            _interval(row["gain_over_uncompiled"]), row["unknowns"], row["degraded"],
+        ]
+        for row in content["test"]["rows"]
+    ]  # fmt: skip
+    return (
+        f"<h2>Quality</h2>{table(header, rows)}<p>In brackets: 95% intervals, paired by query.</p>"
+    )
+
+
+def _search(content: dict[str, Any]) -> str:
+    """What was tried: the learning curve, quality against cost, and every trial."""
+    card, metric = content["card"], content["metric"]
+    trials = card.get("trials") or []
+    if not trials:
+        return ""
+    cost = f"{card['cost']}_per_query"
+    points = [(t[cost], t["value"]) for t in trials]
+    front = [(t[cost], t["value"]) for t in card["pareto"]]
+    chosen = next(t for t in trials if _is(t, card["chosen"]))
+    curve = [(float(calls), best) for calls, best in learning_curve(trials)]
+    names = [f"{t['variant']}, prior {t['prior']:g}" for t in trials]
+    rows = [[n, t["value"], t["calls_per_query"], t["tokens_per_query"], t["calls"]]
+            for n, t in zip(names, trials, strict=True)]  # fmt: skip
+    header = ["setting", metric, "calls a query", "tokens a query", "calls to try it"]
+    pareto = plot(points, front, x=f"{card['cost']} a query", y=metric, names=names,
+                  chosen=(chosen[cost], chosen["value"]))  # fmt: skip
+    return (
+        "<h2>Search</h2><p>Validation queries. Left: the best so far against calls spent. Right: "
+        "quality against cost; the line is the Pareto front, the large dot was chosen.</p>"
+        f'<div class="cols">{plot(curve, curve, x="judge calls", y=metric)}{pareto}</div>'
+        f"<details><summary>{len(trials)} settings</summary>{table(header, rows)}</details>"
+    )
+
+
+def _is(trial: dict[str, Any], chosen: dict[str, Any]) -> bool:
+    return (trial["variant"], trial["prior"]) == (chosen["variant"], chosen["prior"])
+
+
+def _prompt(prompt: dict[str, Any]) -> str:
+    kinds = {"+": "add", "-": "del"}
+    lines = "\n".join(
+        f'<span class="{kinds[line[0]]}">{escape(line)}</span>'
+        if line[:1] in kinds
+        else escape(line)
+        for line in prompt["diff"]
+    )
+    change = f"<pre>{lines}</pre>" if prompt["diff"] else "<p>The prompt is unchanged.</p>"
+    demos = "".join(
+        "<li>" + "<br>".join(f"<b>{escape(k)}</b>: {escape(str(v))}" for k, v in demo.items())
+        for demo in prompt["demos"]
+    )
+    shown = f"<ol>{demos}</ol>" if demos else "<p>none</p>"
+    return (
+        f"<h2>Prompt</h2><h3>Instructions</h3><pre>{escape(prompt['instructions']) or ' '}</pre>"
+        f"<h3>Demonstrations</h3>{shown}<h3>Against the uncompiled prompt</h3>{change}"
+    )
+
+
+def _wins_and_losses(content: dict[str, Any]) -> str:
+    queries = content["queries"]
+    wins, losses = (sum(sign * q["gain"] > 0 for q in queries) for sign in (1, -1))
+    head = f"<h2>Query by query</h2><p>{wins} won, {losses} lost, {len(queries) - wins - losses} "
+    return head + "alike.</p>" + "".join(map(_query, queries))
+
+
+def _query(entry: dict[str, Any]) -> str:
+    kind = "win" if entry["gain"] > 0 else "loss" if entry["gain"] < 0 else ""
+    title = (
+        f'<span class="{kind}">{entry["gain"]:+.4f}</span> {escape(entry["query"])} '
+        f"({entry[UNCOMPILED]:.4f} to {entry[COMPILED]:.4f})"
+    )
+    if "documents" not in entry:
+        return f"<div>{title}</div>"
+    lists = "".join(
+        f"<div><b>{name}</b><ol>{''.join(map(_document, shown))}</ol></div>"
+        for name, shown in entry["documents"].items()
+    )
+    return f'<details><summary>{title}</summary><div class="cols">{lists}</div></details>'
+
+
+def _document(item: dict[str, Any]) -> str:
+    grade = "not graded" if item["grade"] is None else f"grade {item['grade']:g}"
+    text = " ".join(str(item["text"]).split())
+    short = text if len(text) <= 300 else text[:299] + "…"
+    return f"<li><b>{grade}</b>, came {item['was']}.: {escape(short)}</li>"
+
+
+def _cost(content: dict[str, Any]) -> str:
+    spent = content["card"].get("spent") or {}
+    names = ["calls", "prompt_tokens", "completion_tokens", "cost"]
+    rows = [["compiling, in all", *(spent.get(name) for name in names)]]
+    rows += [
+        [f"1,000 queries, {row['name']}", *(row[n] for n in names)] for row in content["serving"]
+    ]
+    header = ["", "calls", "prompt tokens", "completion tokens", "US dollars"]
+    return f"<h2>Cost</h2>{table(header, rows)}"

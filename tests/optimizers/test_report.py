@@ -1,0 +1,90 @@
+"""The report beside a compiled program."""
+
+import json
+import re
+
+import pytest
+
+import dspy_rerank as dr
+from dspy_rerank.optimizers import RerankerSearch, write_report
+from dspy_rerank.testing import scripted_lm
+from tests.optimizers.builders import MAGIC, labelled, skilled
+
+NASTY = '</pre><script src="http://x"></script>'
+
+
+def reported(folder, script=skilled, **options):
+    lm = scripted_lm(script)
+    student = dr.ScoreSort(dr.PointwiseJudge())
+    search = RerankerSearch(trials=10, demos=(2,), instructions=[MAGIC], lm=lm, **options)
+    compiled = search.compile(student, trainset=labelled(8), valset=labelled(8, seed=1))
+    test = labelled(8, seed=2)
+    found = dr.evaluate({"uncompiled": student, "compiled": compiled}, test, lm=lm)
+    page = write_report(folder, student, compiled, found, test)
+    return json.loads((folder / "report.json").read_text()), page.read_text()
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    return reported(tmp_path_factory.mktemp("report"))
+
+
+def test_a_gain_is_said_in_words_with_its_interval(both):
+    content, page = both
+    better = next(s for s in content["words"] if s.startswith("better than the uncompiled: +"))
+    assert better in page
+    rows = {row["name"]: row for row in content["test"]["rows"]}
+    assert list(rows) == ["incoming order", "uncompiled", "compiled"]
+    assert rows["compiled"]["gain_over_uncompiled"]["lo"] > 0
+
+
+def test_the_winners_curse_is_named(both):
+    content, _ = both
+    (note,) = [s for s in content["words"] if s.startswith("winner's curse")]
+    tried = len(content["card"]["trials"])
+    assert f"{tried} settings were compared on 8 validation queries" in note
+
+
+def test_no_gain_is_said_in_words(tmp_path):
+    content, page = reported(tmp_path, "1")
+    assert any(s.startswith("no difference from the uncompiled") for s in content["words"])
+    assert "better than" not in page
+
+
+def test_the_prompt_is_shown_with_what_changed(both):
+    content, page = both
+    assert MAGIC in content["prompt"]["instructions"]
+    assert f"+{MAGIC}" in content["prompt"]["diff"]
+    assert f'<span class="add">+{MAGIC}</span>' in page
+
+
+def test_queries_are_listed_with_their_documents_the_most_changed_first(both):
+    content, page = both
+    gains = [abs(query["gain"]) for query in content["queries"]]
+    assert gains == sorted(gains, reverse=True)
+    best = content["queries"][0]["documents"]["compiled"][0]
+    assert best["grade"] == 3
+    assert best["text"] in page
+    assert "won, 0 lost" in page
+
+
+def test_the_cost_of_compiling_and_of_serving_is_shown(both):
+    content, page = both
+    assert [row["calls"] for row in content["serving"]] == [6000, 6000]
+    assert f"{content['card']['spent']['calls']:,}" in page
+    assert "unknown" in page
+
+
+def test_the_page_needs_nothing_beside_itself_and_texts_cannot_break_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.optimizers.builders.MAGIC", NASTY)
+    lm = scripted_lm(skilled)
+    student = dr.ScoreSort(dr.PointwiseJudge(instructions=NASTY))
+    compiled = RerankerSearch(trials=3, demos=(2,), instructions=["x"], lm=lm).compile(
+        student, trainset=labelled(8), valset=labelled(8, seed=1)
+    )
+    test = labelled(4, seed=2)
+    found = dr.evaluate({"uncompiled": student, "compiled": compiled}, test, lm=lm)
+    page = write_report(tmp_path, student, compiled, found, test).read_text()
+    assert "<script" not in page
+    assert not re.search(r"<(link|img|iframe)\b|\bsrc=\"|url\(|@import", page)
+    assert page.count("<svg") == 2
