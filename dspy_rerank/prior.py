@@ -11,13 +11,19 @@ import numpy as np
 from .types import Document
 
 
-def first_stage(documents: Sequence[Document]) -> list[float]:
+SOURCES = ("rank", "score")
+
+
+def first_stage(documents: Sequence[Document], source: str = "rank") -> list[float]:
     """Z-scored evidence of the first stage, by position.
 
-    Retrieval scores where every document has one and they differ, else ``-log(rank)``.
+    Args:
+        documents: In the first stage's order.
+        source: ``rank`` is ``-log(rank)``, the same for every retriever. ``score`` is the
+            documents' retrieval scores, where all have one and they differ, else the rank.
     """
     given = [document.score for document in documents]
-    if given and None not in given and len(set(given)) > 1:
+    if source == "score" and None not in given and len(set(given)) > 1:
         return zscores([float(score) for score in given if score is not None])
     return zscores([-float(np.log(rank)) for rank in range(1, len(documents) + 1)])
 

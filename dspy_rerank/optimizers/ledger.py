@@ -35,11 +35,11 @@ class Ledger:
         self.max_calls = max_calls
         self.answers = answers
 
-    def reserve(self, trial: optuna.Trial, most: int) -> bool:
-        """Whether a trial that takes so many calls at most may begin."""
+    def reserve(self, trial: optuna.Trial, most: int, *, anyway: bool = False) -> bool:
+        """Whether a trial that takes so many calls at most may begin; ``anyway`` it may."""
         trial.set_user_attr(OWNER, f"{socket.gethostname()}:{os.getpid()}")
         trial.set_user_attr(RESERVED, most)
-        if self.max_calls is None or not most:
+        if self.max_calls is None or not most or anyway:
             return True
         if self._before(trial.number) + most <= self.max_calls:
             return True
@@ -51,8 +51,16 @@ class Ledger:
         trial.set_user_attr(PAID, calls)
 
     def spent(self) -> int:
-        """Calls paid or reserved by all trials so far."""
-        return sum(self._cost(trial) for trial in self.study.get_trials(deepcopy=False))
+        """Calls paid by all trials so far; of those under way, the answers that have come."""
+        if self.answers is not None:
+            self.answers.refresh()
+        return sum(self._paid(trial) for trial in self.study.get_trials(deepcopy=False))
+
+    def _paid(self, trial: Any) -> int:
+        booked = trial.user_attrs.get(PAID)
+        if booked is not None:
+            return int(booked)
+        return 0 if self.answers is None else self.answers.paid_by(trial.number)
 
     def _before(self, number: int) -> int:
         """What trials with lower numbers cost, once all of them have said."""

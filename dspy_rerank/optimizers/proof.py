@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..adapters import COMPACT
+from ..adapters import COMPACT, CONTINUING
 from ..evaluation import Evaluation, Row
 from ..judges.base import SignatureJudge
 from ..ranking import Ranking
 from ..sorters import Reranker
+from .variants import by_likelihood
 
 UNCOMPILED = "uncompiled"
 COMPILED = "compiled"
@@ -97,29 +98,32 @@ def prompt_text(judge: Any) -> str:
         return ""
     signature = judge.signature
     blanks = {name: f"{{{name}}}" for name in signature.input_fields}
-    adapter = judge.adapter or COMPACT
+    adapter = judge.adapter or (CONTINUING if by_likelihood(judge) else COMPACT)
     messages: Any = adapter.format(signature, list(judge.predict.demos), blanks)
     return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in messages)
 
 
 def _prompts(student: Reranker, compiled: Reranker) -> dict[str, Any]:
-    before, after = (prompt_text(_judge(each)) for each in (student, compiled))
+    judge = getattr(compiled, "judge", None)
+    before, after = prompt_text(_as_asked(student, judge)), prompt_text(judge)
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), UNCOMPILED, COMPILED, lineterm="", n=100
     )
-    judge = _judge(compiled)
     predict = getattr(judge, "predict", None)
     return {
         "program": repr(compiled),
-        "instructions": judge.signature.instructions if predict is not None else "",
+        "instructions": "" if judge is None or predict is None else judge.signature.instructions,
         "demos": [] if predict is None else [dict(demo) for demo in predict.demos],
         "diff": list(lines),
     }
 
 
-def _judge(reranker: Reranker) -> Any:
-    """The judge whose prompt is compiled: one by likelihood stands inside another until asked."""
-    return getattr(reranker, "judge", None)
+def _as_asked(student: Reranker, compiled: Any) -> Any:
+    """The student's judge, or the one by likelihood inside it when that is what was compiled."""
+    judge = getattr(student, "judge", None)
+    if isinstance(compiled, SignatureJudge) and by_likelihood(compiled):
+        return getattr(judge, "by_likelihood", judge)
+    return judge
 
 
 def _row(found: Evaluation, row: Row, metric: str) -> dict[str, Any]:

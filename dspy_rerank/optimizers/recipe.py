@@ -78,6 +78,7 @@ class Recipe:
             lm=lm, seed=seed, instructions=instructions, candidates={"compiled": judged}, **given
         ).compile(student, **sets)
         chosen.card["judge"] = judged.card
+        chosen.card["spent"] = _sum(chosen.card["spent"], judged.card["spent"])
         return chosen
 
     def _compiler(self, lm: Any, reflection_lm: Any, seed: int) -> JudgeCompiler:
@@ -87,6 +88,15 @@ class Recipe:
         if name in REFLECTION and (reflection_lm or lm) is not None:
             options[REFLECTION[name]] = reflection_lm or lm
         return JudgeCompiler(optimizer_class(name), options, lm=lm, seed=seed, **arguments)
+
+
+def _sum(search: Mapping[str, Any], judge: Mapping[str, Any]) -> dict[str, Any]:
+    """The bill of both steps; a price is known only when both are."""
+    both = {
+        name: None if None in (value, judge.get(name, 0)) else value + judge.get(name, 0)
+        for name, value in search.items()
+    }
+    return {**both, "search_calls": search["calls"], "judge_compiler_calls": judge["calls"]}
 
 
 def optimizer_class(name: str) -> Any:

@@ -84,7 +84,8 @@ def made(optimizer: Any, metric: GuardedMetric, options: Mapping[str, Any]) -> T
     parameters = inspect.signature(optimizer).parameters
     kinds = {parameter.kind for parameter in parameters.values()}
     takes = "metric" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
-    built = optimizer(**({"metric": metric} if takes else {}), **options)
+    with quiet():
+        built = optimizer(**({"metric": metric} if takes else {}), **options)
     if not isinstance(built, Teleprompter):
         raise InputError(f"{optimizer!r} gave {type(built).__name__}; expected a DSPy optimizer")
     return built

@@ -220,7 +220,8 @@ class RerankerSearch(Teleprompter):
         if search.arms[variant].reranker.SCORED:
             prior = proposed.suggest_float("prior", 0.0, 1.0, step=PRIOR_STEP)
         before = search.usage.paid_calls
-        if not search.ledger.reserve(proposed, self._most(search, variant)):
+        most, first = self._most(search, variant), not search.trials
+        if not search.ledger.reserve(proposed, most, anyway=first):
             search.study.tell(proposed, state=optuna.trial.TrialState.PRUNED)
             return
         trial = self._outrun_or_measured(search, variant, round(prior, 4))
@@ -240,9 +241,9 @@ class RerankerSearch(Teleprompter):
             self.progress(SearchProgress(len(done), self.trials, best, search.usage.paid_calls))
 
     def _most(self, search: _Search, variant: str) -> int:
-        """New questions that a setting takes at most; the student as it is may always be asked."""
+        """New questions that a setting takes at most."""
         reranker = search.arms[variant].reranker
-        if not search.trials or (variant in search.tokens and reranker.PRIOR_IS_FREE):
+        if variant in search.tokens and reranker.PRIOR_IS_FREE:
             return 0
         sizes = (len(query.documents) for query in search.data)
         return sum(bounds(reranker.estimate(size).calls)[1] for size in sizes)

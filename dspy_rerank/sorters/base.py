@@ -12,7 +12,7 @@ from ..errors import InputError, ModelError
 from ..judges.protocol import Judge
 from ..memo import memo_for
 from ..options import NAMES, Options, checked, split_options
-from ..prior import blend, first_stage
+from ..prior import SOURCES, blend, first_stage
 from ..ranking import Ranking, assemble, confidences
 from ..settings import Settings
 from ..types import Document, Estimate, Kind, Outcome, Plan
@@ -31,7 +31,8 @@ class Reranker(ManyQueries, dspy.Module):
 
     Args:
         judge: Answers the questions.
-        prior: Weight of the first stage's order or scores in the final order, in [0, 1].
+        prior: Weight of the first stage in the final order, in [0, 1].
+        prior_from: What of the first stage: ``rank``, or ``score`` where every document has one.
         options: See :class:`dspy_rerank.options.Options`.
     """
 
@@ -41,14 +42,24 @@ class Reranker(ManyQueries, dspy.Module):
     PRIOR_IS_FREE: ClassVar[bool] = True
     """Whether another weight of the prior asks no new questions."""
 
-    def __init__(self, judge: Any, *, prior: float = 0.0, **options: Any):
+    def __init__(self, judge: Any, **settings: Any):
         super().__init__()
         self.judge = self._fitting(judge)
-        self._configure({}, prior=prior, **options)
+        self._configure({}, **settings)
 
-    def _configure(self, own: Mapping[str, Any], *, prior: float = 0.0, **options: Any) -> None:
+    def _configure(
+        self,
+        own: Mapping[str, Any],
+        *,
+        prior: float = 0.0,
+        prior_from: str = "rank",
+        **options: Any,
+    ) -> None:
         """Store the settings; ``own`` are those of the one algorithm."""
-        self.settings = Settings(prior=self._weight(prior), **own, **checked(options))
+        if prior_from not in SOURCES:
+            raise InputError(f"prior_from={prior_from!r}; expected {' or '.join(SOURCES)}")
+        first = {"prior": self._weight(prior), "prior_from": prior_from}
+        self.settings = Settings(**first, **own, **checked(options))
         self.card: dict[str, Any] = {}
 
     def _fitting(self, judge: Any) -> Any:
@@ -174,7 +185,7 @@ class Reranker(ManyQueries, dspy.Module):
         engine = Engine(
             judge, query, passages, inputs, options, memo_for(judge, query, passages, inputs)
         )
-        evidence = first_stage(documents)
+        evidence = first_stage(documents, self.settings["prior_from"])
         try:
             result = await engine.run(self._plan(len(documents), top_k, evidence))
         except AskError as error:

@@ -239,6 +239,13 @@ def test_a_function_may_build_the_optimizer():
     assert program.card["optimizer"] == "BootstrapFewShot"
 
 
+@pytest.mark.parametrize("name", ["RandomSearch", "GEPA"])
+def test_optimizers_print_nothing_into_the_callers_output(name, capfd):
+    kind, options, arguments = OPTIMIZERS[name]
+    compiled(kind, options(), arguments=arguments)
+    assert capfd.readouterr().out == ""
+
+
 @pytest.mark.parametrize("name", ["BootstrapFewShot", "MIPROv2", "SIMBA", "GEPA"])
 def test_a_metric_that_raises_stops_the_compiling(name):
     def broken(gold, pred, trace=None, pred_name=None, pred_trace=None):
@@ -330,3 +337,16 @@ def test_the_metric_may_be_set_up_before_the_judge_is_known():
     program = compiled(dspy.GEPA(metric=metric, **options))
     assert MAGIC in program.judge.signature.instructions
     assert metric.judge is None
+
+
+def test_a_teacher_gives_the_demonstrations():
+    teacher = dr.ScoreSort(dr.PointwiseJudge())
+    taught = JudgeCompiler(LabeledFewShot, {"k": 2}, lm=scripted_lm(skilled), per_query=4)
+    teacher = taught.compile(teacher, trainset=TRAIN, valset=VAL)
+    options = {"max_labeled_demos": 0, "max_bootstrapped_demos": 3}
+    compiler = JudgeCompiler(BootstrapFewShot, options, lm=scripted_lm(skilled), per_query=4)
+    student = dr.ScoreSort(dr.PointwiseJudge())
+    program = compiler.compile(student, trainset=TRAIN, valset=VAL, teacher=teacher)
+    grades = {demo["relevance"] for demo in program.judge.predict.demos}
+    assert grades - {"1"}
+    assert program.card["validation"]["compiled"] == 1.0

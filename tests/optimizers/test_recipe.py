@@ -30,6 +30,10 @@ def test_every_shipped_recipe_finds_the_gain(path):
     if recipe.judge:
         assert compiled.card["judge"]["optimizer"] == recipe.judge["optimizer"]
         assert compiled.card["chosen"]["variant"].startswith("compiled: ")
+        asked = (
+            len(lm.engine.prompts) - found["compiled"].usage.calls - found["student"].usage.calls
+        )
+        assert compiled.card["spent"]["calls"] == asked + len(writer.engine.prompts)
 
 
 @pytest.mark.parametrize(

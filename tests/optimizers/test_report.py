@@ -88,3 +88,11 @@ def test_the_page_needs_nothing_beside_itself_and_texts_cannot_break_it(tmp_path
     assert "<script" not in page
     assert not re.search(r"<(link|img|iframe)\b|\bsrc=\"|url\(|@import", page)
     assert page.count("<svg") == 2
+
+
+def test_a_judge_by_likelihood_is_compared_with_the_one_that_would_have_been_asked():
+    from dspy_rerank.optimizers.proof import _prompts
+
+    student = dr.ScoreSort(dr.PointwiseJudge())
+    compiled = dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"))
+    assert _prompts(student, compiled)["diff"] == []

@@ -158,6 +158,16 @@ def test_a_prior_blends_the_first_stage_in():
     assert dr.ScoreSort(judge, prior=0.7)("q", documents).ranking.indices == [0, 1]
 
 
+def test_a_prior_goes_by_rank_unless_it_is_told_to_go_by_score():
+    documents = [{"text": text, "score": score} for text, score in (("a", 1.0), ("b", 9.0))]
+    judge = dr.FunctionJudge(lambda query, passages: 1.0, "pointwise")
+    assert dr.ScoreSort(judge, prior=0.5)("q", documents).ranking.indices == [0, 1]
+    by_score = dr.ScoreSort(judge, prior=0.5, prior_from="score")
+    assert by_score("q", documents).ranking.indices == [1, 0]
+    with pytest.raises(InputError, match="rank or score"):
+        dr.ScoreSort(judge, prior_from="bm25")
+
+
 @pytest.mark.parametrize("prior", [0.0, 0.4])
 def test_top_down_takes_a_prior(prior):
     documents, grades = shuffled(50)
