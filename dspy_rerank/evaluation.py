@@ -1,5 +1,6 @@
 """Measures rerankers on labelled queries, beside the incoming order, with paired intervals."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -91,9 +92,9 @@ class Evaluation:
         base = self.rows[0]
         return {
             "name": row.name,
-            "mean": {m: asdict(row.mean(m, seed=self.seed)) for m in self.metrics},
+            "mean": {m: finite(row.mean(m, seed=self.seed)) for m in self.metrics},
             "gain": {
-                m: None if row is base else asdict(self.gain(m, row.name, base.name))
+                m: None if row is base else finite(self.gain(m, row.name, base.name))
                 for m in self.metrics
             },
             "values": {m: list(row.values[m]) for m in self.metrics},
@@ -104,7 +105,8 @@ class Evaluation:
 
     def __str__(self) -> str:
         head = (
-            f"{self.dataset}: {self.queries} queries; gain over {self.rows[0].name}, 95% interval"
+            f"{self.dataset}: {self.queries} queries; gain over {self.rows[0].name}, "
+            "95% interval (* clear of zero, p < 0.05)"
         )
         return "\n".join([head, *table(self.cells())])
 
@@ -127,6 +129,13 @@ class Evaluation:
         cached = f"{100 * used.cached_calls / max(1, used.calls):.0f}%"
         per = (f"{tokens / count:.0f}", f"{used.seconds / count:.2f}")
         return [*cells, f"{used.calls / count:.1f}", cached, *per, *map(str, _trouble(row))]
+
+
+def finite(interval: Interval) -> dict[str, Any]:
+    """An interval as JSON values: what one query cannot tell is null, not infinite."""
+    bad = (math.inf, -math.inf)
+    values = asdict(interval).items()
+    return {n: None if v in bad or v != v else v for n, v in values}
 
 
 def _trouble(row: Row) -> tuple[int, int]:

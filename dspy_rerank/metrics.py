@@ -106,7 +106,9 @@ def evaluate_run(
     scored = {query_id: _scored(run[query_id]) for query_id in qrels if query_id in run}
     values = ir_measures.iter_calc(list(set(measures.values())), judged, scored)
     table = {(value.measure, value.query_id): float(value.value) for value in values}
-    return {name: {q: table.get((measure, q), 0.0) for q in qrels} for name, measure in measures.items()}
+    return {
+        name: {q: table.get((measure, q), 0.0) for q in qrels} for name, measure in measures.items()
+    }
 
 
 def missing_queries(qrels: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[str, ...]:

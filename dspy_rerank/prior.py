@@ -10,7 +10,6 @@ import numpy as np
 
 from .types import Document
 
-
 SOURCES = ("rank", "score")
 
 

@@ -42,11 +42,13 @@ def _complain(error: BaseException, code: int) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
+    from .. import __version__
     from . import compare, compiling, demo, evaluating, models, ranking
 
     top = argparse.ArgumentParser(
         prog="dspy-rerank", description="LLM reranking as an optimizable program."
     )
+    top.add_argument("--version", action="version", version=f"dspy-rerank {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in (demo, ranking, compiling, evaluating, compare, models):
         command.add_to(commands)

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .. import models
 from ..datasets import Dataset, load
 from ..defaults import default_reranker, resolve_lm
 from ..errors import InputError
@@ -18,6 +19,9 @@ def add_model(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="language model, such as local/smollm2-135m or openai/gpt-4o-mini "
         "(default: the embedded model where it is installed)",
+    )
+    command.add_argument(
+        "--config", metavar="FILE", help="LiteLLM proxy configuration whose aliases --lm may name"
     )
 
 
@@ -48,7 +52,9 @@ def program_or_default(path: str | None, lm: Any) -> Reranker:
 
 
 def model(arguments: argparse.Namespace) -> Any:
-    """The language model that the arguments name."""
+    """The language model that the arguments name, an alias of the configuration if it is one."""
+    if arguments.config:
+        models.load(arguments.config)
     return resolve_lm(arguments.lm)
 
 

@@ -1,6 +1,7 @@
 """What commands print: tables for people, JSON for programs, progress on a terminal only."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,9 +9,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from ..evaluation import Evaluation
+from ..evaluation import Evaluation, table
 from ..ranking import Ranking
 
 
@@ -21,53 +21,41 @@ def say(text: str = "") -> None:
 
 def emit(value: Any) -> None:
     """A value for programs: one line of JSON."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
-
-
-def console() -> Console:
-    """Standard output; wide enough for a table when it is not a terminal."""
-    wide = None if sys.stdout.isatty() else 150
-    return Console(file=sys.stdout, width=wide, highlight=False)
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def show_table(rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Cells as a table, header first."""
-    table = Table(title=title or None, title_justify="left", header_style="bold", box=None)
-    for column, name in enumerate(rows[0]):
-        table.add_column(name, justify="left" if column == 0 else "right", no_wrap=True)
-    for row in rows[1:]:
-        table.add_row(*row)
-    console().print(table)
+    """Cells as aligned columns, header first; never cut, since half a number is none."""
+    for line in [title, *table(rows)] if title else table(rows):
+        say(line.rstrip())
 
 
 def show_evaluation(evaluation: Evaluation) -> None:
-    """Means, paired gains and usage."""
-    title = (
-        f"{evaluation.dataset}: {evaluation.queries} queries; gain over "
-        f"{evaluation.rows[0].name}, 95% interval (* excludes zero)"
-    )
-    show_table(evaluation.cells(), title)
+    """Means, paired gains and usage, and why rankings are degraded, if some are."""
+    say(str(evaluation))
+    for row in evaluation.rows:
+        reasons = dict.fromkeys(r for ranking in row.rankings for r in ranking.reasons)
+        for reason in list(reasons)[:3]:
+            complain(f"{row.name} is degraded: {reason}")
 
 
 def show_ranking(ranking: Ranking) -> None:
-    """One line a document, then the bill."""
-    table = Table(header_style="bold", box=None, expand=True)
-    for name in ("rank", "was", "score"):
-        table.add_column(name, justify="right", no_wrap=True, min_width=len(name) + 2)
-    table.add_column("document", overflow="ellipsis", no_wrap=True, ratio=1)
+    """One line a document, as wide as the terminal, then the bill."""
+    wide = shutil.get_terminal_size((120, 24)).columns
+    say(f"{'rank':>4} {'was':>4} {'score':>8}  document")
     for item in ranking:
         score = "-" if item.score is None else f"{item.score:.3f}"
         label = f"[{item.id}] " if item.id else ""
-        text = label + " ".join(item.text.split())
-        table.add_row(str(item.rank), str(item.index + 1), score, _plain(text))
-    console().print(table)
+        line = (
+            f"{item.rank:>4} {item.index + 1:>4} {score:>8}  {label}{' '.join(item.text.split())}"
+        )
+        say(line if len(line) <= wide else line[: wide - 3] + "...")
     say(ranking.summary())
 
 
-def _plain(text: str) -> Any:
-    from rich.text import Text
-
-    return Text(text)
+def complain(text: str) -> None:
+    """A line on standard error, where it disturbs no pipe."""
+    sys.stderr.write(f"dspy-rerank: {' '.join(text.split())}\n")
 
 
 @contextmanager

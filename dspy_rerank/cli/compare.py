@@ -1,10 +1,10 @@
 """``dspy-rerank compare``: two programs on the same queries, with the paired difference."""
 
 import argparse
-from dataclasses import asdict
 from typing import Any
 
 from ..errors import InputError
+from ..evaluation import finite
 from ..program import load as load_program
 from ._common import add_data, add_json, add_model, model, read_data
 from ._show import emit, say, show_evaluation
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = measured(programs, data, metrics, model(arguments), arguments.json)
     gains = {metric: found.gain(metric, second, first) for metric in metrics}
     if arguments.json:
-        emit({**found.to_dict(), "difference": {m: asdict(g) for m, g in gains.items()}})
+        emit({**found.to_dict(), "difference": {m: finite(g) for m, g in gains.items()}})
         return 0
     show_evaluation(found)
     for metric, gain in gains.items():

@@ -24,7 +24,9 @@ def add_to(commands: Any) -> None:
     """Register the command."""
     command = commands.add_parser("compile", help="compile a reranker from labelled queries")
     add_data(command)
-    command.add_argument("--out", default="reranker.json", metavar="FILE", help="where to save it")
+    command.add_argument(
+        "--out", default="reranker.json", metavar="FILE", help="where to save it (reranker.json)"
+    )
     command.add_argument("--program", metavar="FILE", help="start from a saved program")
     command.add_argument(
         "--recipe", metavar="TOML", help="how to compile, such as optimizers/gepa.toml"
@@ -76,6 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_data(arguments)
     problems = checked(data, refuse=not arguments.unchecked, quiet=arguments.json)
     train, validation, test = parts(data, arguments.seed)
+    if not arguments.json:
+        say(f"{len(train)} training, {len(validation)} validation and {len(test)} test queries")
     lm = model(arguments)
     student = program_or_default(arguments.program, lm)
     compiled, found = compiled_and_proved(

@@ -11,9 +11,9 @@ from typing import Any, TextIO
 import dspy
 
 from ..errors import InputError
-from ._app import positive
+from ._app import FAILED, positive
 from ._common import add_json, add_model, model, program_or_default
-from ._show import emit, say, show_ranking
+from ._show import complain, emit, show_ranking
 
 FORMATS = ("lines", "jsonl", "csv")
 
@@ -50,9 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         emit(ranking.to_dict())
     else:
         show_ranking(ranking)
-        if ranking.degraded:
-            say("the ranking is degraded: " + "; ".join(ranking.reasons))
-    return 0
+    failed = ranking.degraded and not ranking.judgments
+    if failed:
+        complain("the model failed, this is the incoming order: " + "; ".join(ranking.reasons))
+    return FAILED if failed else 0
 
 
 def read_documents(path: str, form: str | None, field: str | None) -> Iterator[Any]:
@@ -65,9 +66,12 @@ def read_documents(path: str, form: str | None, field: str | None) -> Iterator[A
         yield from _read(sys.stdin, "standard input", form, field)
         return
     if not Path(path).is_file():
-        raise InputError(f"{path}: no such file")
-    with open(path, encoding="utf-8-sig", newline="") as stream:
-        yield from _read(stream, path, form or _by_ending(path), field)
+        raise InputError(f"{path}: {'not a file' if Path(path).exists() else 'no such file'}")
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            yield from _read(stream, path, form or _by_ending(path), field)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
 
 def _by_ending(path: str) -> str | None:
@@ -83,6 +87,8 @@ def _read(stream: TextIO, name: str, form: str | None, field: str | None) -> Ite
         line = line.rstrip("\r\n")
         if not line.strip():
             continue
+        if form is None and line.lstrip().startswith(("[{", '["')):
+            raise InputError(f"{name}: a JSON array; expected one JSON object a line (JSONL)")
         if form is None:
             form = "jsonl" if line.lstrip().startswith(("{", '"')) else "lines"
         yield line if form == "lines" else _object(line, f"{name}, line {number}", field)

@@ -1,5 +1,6 @@
 """The module around a plan: documents in, a Ranking out."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -19,6 +20,8 @@ from ..types import Document, Estimate, Kind, Outcome, Plan
 from .estimates import estimated, fitted
 from .many import ManyQueries
 from .plans import Shape, order_by_score
+
+logger = logging.getLogger(__name__)
 
 
 class Reranker(ManyQueries, dspy.Module):
@@ -205,6 +208,7 @@ class Reranker(ManyQueries, dspy.Module):
         cut: tuple[int, ...],
     ) -> Ranking:
         """The incoming order, marked: judged and unjudged documents are never mixed."""
+        logger.warning("ranking degraded to the incoming order: %s", error)
         if options.on_error == "raise":
             raise ModelError(f"the ranking failed: {error}") from error.cause
         return assemble(
@@ -264,6 +268,8 @@ class Reranker(ManyQueries, dspy.Module):
             Exact counts, or a :class:`dspy_rerank.types.Span` where they depend on the answers.
             Repeated questions, retries and re-asks come on top.
         """
+        if n < 0:
+            raise InputError(f"n={n}; expected the number of documents, 0 or more")
         k = check_top_k(top_k, n)
         if not self._has_to_ask(n, k):
             return Estimate(0, 0, 0, None if documents is None else 0)
