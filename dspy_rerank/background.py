@@ -7,8 +7,10 @@ coroutine onto the loop.
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -27,6 +29,41 @@ def background_loop() -> asyncio.AbstractEventLoop:
             thread.start()
             _running = (loop, thread)
         return _running[0]
+
+
+async def in_thread(fn: Callable[..., T], *args: Any, **keywords: Any) -> T:
+    """What a synchronous function returns, from a daemon thread of its own.
+
+    ``asyncio.to_thread`` shares a few threads among everything: functions that hang would starve
+    all others, functions that rank in turn would wait for each other, and the interpreter could
+    not exit before they end.
+
+    Raises:
+        RuntimeError: The function raised something that cannot pass through a coroutine.
+    """
+    loop, context = asyncio.get_running_loop(), copy_context()
+    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((result, error))
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = context.run(fn, *args, **keywords)
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):  # nobody waits on a loop that is closed
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, name="dspy-rerank-call", daemon=True).start()
+    result, error = await done
+    if isinstance(error, StopIteration | asyncio.CancelledError):
+        raise RuntimeError(f"the function raised {type(error).__name__}") from error
+    if error is not None:
+        raise error
+    return result
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:

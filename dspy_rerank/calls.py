@@ -24,6 +24,7 @@ from dspy.utils.exceptions import (
 )
 
 from .adapters import without_fallback
+from .background import in_thread
 from .certainty import Token, read_tokens
 from .errors import NoModelError, RerankError
 from .limits import limit_of
@@ -96,7 +97,7 @@ def failure(error: BaseException) -> Failure:
         return "fatal"  # LiteLLM's way to say that it knows no such model
     if isinstance(error, LMError):
         return "transient" if is_retryable_lm_error(error) else "lasting"
-    return "fatal"
+    return "transient" if isinstance(error, OSError) else "fatal"
 
 
 def retry_after(error: BaseException) -> float | None:
@@ -157,7 +158,9 @@ async def _call(
         dspy.context(adapter=without_fallback(adapter), send_stream=None, caller_modules=owners),
     ):
         try:
-            parsed = await predict.acall(**inputs, **extra, lm=lm, config=dict(config))
+            asked = {**inputs, **extra, "lm": lm, "config": dict(config)}
+            asynchronous = type(lm).aforward is not dspy.BaseLM.aforward
+            parsed = await (predict.acall(**asked) if asynchronous else in_thread(predict, **asked))
         except AdapterParseError as error:
             problem = _explain(error)
     entry = recorder.history[-1] if recorder.history else {}

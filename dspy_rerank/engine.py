@@ -153,7 +153,7 @@ class Engine:
                 kind = self.judge.failure(error)
                 if kind == "fatal":
                     raise
-                self._meter.add(Usage(failed_calls=1))
+                self._meter.add(Usage(failed_calls=1, cost=0.0))
                 if kind == "lasting" or attempt == self.options.error_retries:
                     raise AskError(error) from error
                 await self._wait(attempt, getattr(error, "retry_after", None))

@@ -71,6 +71,8 @@ class Limit:
     def refused(self, retry_after: float | None) -> None:
         """The model asked to be left alone, for some seconds or, by doubling, for a guess."""
         with self._lock:
+            if self._clock() < self._blocked and retry_after is None:
+                return  # one of several that were under way when the first was refused
             guess = min(2.0**self._refusals, LONGEST_PAUSE) * _jitter.uniform(0.5, 1.0)
             self._refusals += 1
             pause = guess if retry_after is None else retry_after

@@ -39,16 +39,24 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _at_least("concurrency", self.concurrency, 1)
+        at_least("concurrency", self.concurrency, 1)
         for name in ("retries", "error_retries"):
-            _at_least(name, getattr(self, name), 0)
+            at_least(name, getattr(self, name), 0)
+        if not isinstance(self.seed, int):
+            raise InputError(f"seed={self.seed!r}; expected a whole number")
         for name in ("max_calls", "max_tokens", "max_cost", "deadline"):
             if getattr(self, name) is not None:
                 _at_least(name, getattr(self, name), 0)
         if self.max_passage_tokens is not None:
-            _at_least("max_passage_tokens", self.max_passage_tokens, 1)
+            at_least("max_passage_tokens", self.max_passage_tokens, 1)
         if self.on_error not in ("original", "raise"):
             raise InputError(f"on_error={self.on_error!r}; expected 'original' or 'raise'")
+
+
+def at_least(name: str, value: Any, least: int) -> None:
+    """Complain unless a setting is a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name}={value!r}; expected a whole number of at least {least}")
 
 
 def _at_least(name: str, value: Any, least: int) -> None:

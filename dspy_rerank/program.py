@@ -45,9 +45,13 @@ def save(reranker: Reranker, path: str | Path) -> Path:
         ProgramError: A part cannot be written as JSON, such as a function used as judge.
     """
     content = to_dict(reranker)
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    try:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+        encoded = (text + "\n").encode()
+    except (TypeError, ValueError) as error:
+        raise ProgramError(f"the reranker cannot be written as JSON: {error}") from None
     target = Path(path)
-    target.write_text(text + "\n", encoding="utf-8")
+    target.write_bytes(encoded)
     return target
 
 
@@ -121,16 +125,23 @@ def from_dict(content: Any, *, classes: Iterable[type] = ()) -> Reranker:
                 "so saved prompts and demos would land in the wrong fields"
             )
         reranker.load_state(_without_lm(content["state"]))
+        if json.dumps(_settings(_structure(reranker))) != json.dumps(_settings(structure)):
+            raise ProgramError("the settings under state are not those under program")
         reranker.card = dict(content.get("card") or {})
     except ProgramError:
         raise
     except KeyError as error:
         raise ProgramError(f"the file lacks {error.args[0]!r}: it is cut or was edited") from None
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except Exception as error:  # whatever an edited file makes a constructor raise
         raise ProgramError(f"the file does not describe a usable reranker: {error}") from error
     if not isinstance(reranker, Reranker):
         raise ProgramError(f"the file describes a {type(reranker).__name__}, not a reranker")
     return reranker
+
+
+def _settings(structure: Mapping[str, Any]) -> list[Any]:
+    inner = [_settings(child) for child in structure["children"].values()]
+    return [sorted(structure["settings"].items()), *inner]
 
 
 def fingerprint(structure: Mapping[str, Any]) -> str:

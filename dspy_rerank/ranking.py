@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, overload
 
+from .trec import run_line
 from .types import Document, Judgment, Usage
 
 
@@ -121,13 +122,21 @@ class Ranking(Sequence[Ranked]):
 
         TREC tools sort by score again, so scores that do not fall strictly with the rank (ties,
         none at all) are replaced by ``n - rank + 1``.
+
+        Raises:
+            DataError: An id or the tag is empty or holds white space.
         """
         given = [item.score for item in self.items]
         falling = all(a is not None and b is not None and a > b for a, b in pairwise(given))
         usable = falling and None not in given
         lines = [
-            f"{qid} Q0 {item.id if item.id is not None else item.index} {item.rank} "
-            f"{item.score if usable else self.n - item.rank + 1} {tag}"
+            run_line(
+                qid,
+                str(item.index) if item.id is None else str(item.id),
+                item.rank,
+                float(item.score or 0.0) if usable else self.n - item.rank + 1,
+                tag,
+            )
             for item in self.items
         ]
         return "\n".join(lines) + ("\n" if lines else "")

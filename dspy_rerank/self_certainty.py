@@ -111,7 +111,8 @@ def _over_alternatives(measure: Callable[[list[float]], float]) -> Callable[...,
 
 def _distribution(token: Token) -> list[float]:
     """Probabilities of the alternatives given, made to sum to one, falling."""
-    masses = sorted((math.exp(logprob) for _, logprob in token.top), reverse=True)
+    most = max(logprob for _, logprob in token.top)
+    masses = sorted((math.exp(logprob - most) for _, logprob in token.top), reverse=True)
     total = math.fsum(masses)
     return [mass / total for mass in masses]
 

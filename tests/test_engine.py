@@ -224,3 +224,65 @@ def test_dspy_evaluate_with_threads():
         dr.MergeSort(counting())
     )
     assert result.score == 100.0
+
+
+def test_functions_that_rank_in_turn_do_not_wait_for_each_other():
+    inner = dr.ScoreSort(dr.FunctionJudge(lambda query, passages: 1.0, "pointwise"))
+
+    def outer(query, passages):
+        return inner(query, passages).ranking[0].score
+
+    ranking = dr.ScoreSort(dr.FunctionJudge(outer, "pointwise"), concurrency=64)("q", DOCUMENTS * 4)
+    assert not ranking.ranking.degraded
+
+
+def test_a_function_that_hangs_takes_nothing_from_others():
+    import time
+
+    slow = dr.FunctionJudge(lambda query, passages: time.sleep(30), "pointwise")
+    for _ in range(3):
+        assert dr.ScoreSort(slow, deadline=0.05)("q", DOCUMENTS).ranking.degraded
+    assert not dr.MergeSort(counting())("q", DOCUMENTS).ranking.degraded
+
+
+def test_stop_iteration_in_a_function_is_a_failure_not_a_hang():
+    judge = dr.FunctionJudge(lambda query, passages: next(iter([])), "pointwise")
+    ranking = dr.ScoreSort(judge)("q", ["a"]).ranking
+    assert ranking.degraded
+    assert "StopIteration" in ranking.reasons[0]
+
+
+def test_a_failed_try_costs_nothing_and_the_price_stays_known():
+    said = iter([ConnectionError("gone"), 1.0])
+
+    class Flaky(dr.FunctionJudge):
+        def failure(self, error):
+            return "transient"
+
+    def fn(query, passages):
+        value = next(said)
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    usage = dr.ScoreSort(Flaky(fn, "pointwise"))("q", ["a"]).ranking.usage
+    assert (usage.failed_calls, usage.cost) == (1, 0.0)
+
+
+def test_a_model_with_a_synchronous_forward_only_can_judge():
+    class Old(dspy.BaseLM):
+        def forward(self, prompt=None, messages=None, **kwargs):
+            message = {"role": "assistant", "content": "2"}
+            return dspy.clients.call_result.attributes(
+                {"model": "old", "choices": [{"message": message}], "usage": {"total_tokens": 1}}
+            )
+
+    with dspy.context(lm=Old("old/model")):
+        ranking = dr.ScoreSort(dr.PointwiseJudge())("q", ["a", "b"]).ranking
+    assert [item.score for item in ranking] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("options", [{"retries": 1.5}, {"seed": "x"}, {"concurrency": 2.5}])
+def test_options_of_a_wrong_type_are_refused_at_once(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        dr.MergeSort(counting(), **options)

@@ -25,7 +25,7 @@ ALLOWED = {
     "datasets": FOUNDATION | {"datasets", "trec", "documents"},
     "sorters/plans": PURE | {"sorters/plans"},
     "judges": FOUNDATION
-    | {"judges", "reading", "adapters", "background", "calls", "capability", "certainty"}
+    | {"judges", "reading", "adapters", "background", "calls", "capability", "options", "certainty"}
     | {"calibration", "settings"},
     "engine": FOUNDATION | {"budget", "judges", "options"},
 }

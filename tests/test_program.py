@@ -177,3 +177,24 @@ def test_a_reranker_keeps_its_predictor_under_dspy_optimizers():
     assert [name for name, _ in program.named_predictors()] == ["judge.predict"]
     consensus = dr.Consensus(program)
     assert [name for name, _ in consensus.named_predictors()] == ["reranker.judge.predict"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["state"]["settings"]["values"].update(concurrency="x"),
+        lambda c: c["state"]["judge.settings"]["values"].update(votes=0),
+        lambda c: c["program"]["children"]["judge"]["signature"]["fields"][2].update(name="_x"),
+    ],
+)
+def test_settings_that_no_constructor_would_take_are_refused(tmp_path, change):
+    with pytest.raises(ProgramError):
+        dr.load(saved(tmp_path, change))
+
+
+def test_what_is_no_json_is_refused_and_the_old_file_stays(tmp_path):
+    path = dr.save(dr.MergeSort(dr.PairwiseJudge()), tmp_path / "p.json")
+    before = path.read_text()
+    with pytest.raises(ProgramError, match="JSON"):
+        dr.save(dr.MergeSort(dr.PairwiseJudge(temperature=float("nan"))), path)
+    assert path.read_text() == before

@@ -1,12 +1,12 @@
 """A plain function as judge."""
 
-import asyncio
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
+from ..background import in_thread
 from ..errors import InputError, JudgeError
 from ..types import Group, Judgment, Kind, Status, Usage
 from .protocol import Answer, Failure, Question
@@ -78,7 +78,7 @@ class FunctionJudge:
         passages = list(question.passages)
         if inspect.iscoroutinefunction(self.fn):
             return await self.fn(question.query, passages, **question.inputs)
-        result = await asyncio.to_thread(self.fn, question.query, passages, **question.inputs)
+        result = await in_thread(self.fn, question.query, passages, **question.inputs)
         return await result if inspect.isawaitable(result) else result
 
     def combine(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:

@@ -8,6 +8,7 @@ from typing import Any, get_origin
 import dspy
 
 from ..errors import InputError
+from ..options import NAMES
 
 QUERY_NAMES = ("query", "question")
 PASSAGE_NAMES = ("passage", "document", "candidate", "text")
@@ -19,6 +20,12 @@ PAIR_NAMES = (
     ("first", "second"),
     ("a", "b"),
 )
+
+RESERVED = frozenset(
+    {"config", "demos", "documents", "lm", "prediction", "self", "signature", "text", "top_k"}
+    | set(NAMES)
+)
+"""Inputs that would never reach a prompt."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,12 @@ def _roles(
         wanted = (*PASSAGE_NAMES, *GROUP_NAMES, *("/".join(p) for p in PAIR_NAMES if pair))
         raise _missing(name, names, "the passages", wanted)
     extras = tuple(given for given in names if given != query and given not in passages)
+    taken = next((given for given in extras if given in RESERVED), None)
+    if taken is not None:
+        raise InputError(
+            f"signature {name} has an input {taken!r}, a name that a call of a reranker or of "
+            "DSPy's Predict already uses; give it another name"
+        )
     return Roles(query, passages, extras, scored or outputs[-1])
 
 

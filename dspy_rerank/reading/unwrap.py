@@ -37,7 +37,7 @@ def unwrap(text: str, field: str) -> str | None:
     """
     if _BARE.fullmatch(text):
         return text.strip()
-    spoken = _after_reasoning(text)
+    spoken = _after_reasoning(_keyed_string(text, field))
     if spoken is None:
         return None
     names = (field.lower(), "answer")
@@ -46,6 +46,21 @@ def unwrap(text: str, field: str) -> str | None:
     if value is None:
         return None
     return _titled(_BOXED.sub(r"\1", value), field).strip()
+
+
+def _keyed_string(text: str, field: str) -> str:
+    """The field's text where the whole completion is one JSON object that holds it as a string.
+
+    Reasoning inside of a string has to be cut out of the string, not out of the JSON.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        found = _DECODER.decode(text.strip())
+    except (ValueError, RecursionError):
+        return text
+    value = found.get(field) if isinstance(found, dict) else None
+    return value if isinstance(value, str) and _REASONING.search(value) else text
 
 
 def _after_reasoning(text: str) -> str | None:

@@ -7,8 +7,8 @@ from typing import Any
 from ..documents import check_top_k
 from ..errors import InputError
 from ..judges.protocol import Judge
+from ..options import at_least
 from ..types import Estimate, Kind
-from ._kinds import at_least
 from .base import Reranker
 from .candidates import CANDIDATES, Candidate
 from .estimates import bounds

@@ -8,9 +8,10 @@ import dspy
 
 from ..aggregate import rrf
 from ..errors import InputError
+from ..options import at_least
 from ..types import Plan
 from . import plans
-from ._kinds import COMPARING, at_least
+from ._kinds import COMPARING
 from .base import Reranker
 from .plans import Shape
 

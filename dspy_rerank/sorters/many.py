@@ -10,6 +10,7 @@ import dspy
 from ..background import run_sync
 from ..engine import all_or_cancel, shared_limit
 from ..errors import InputError
+from ..options import Options, at_least
 from ..settings import Settings
 
 Progress = Callable[[int, int], None]
@@ -51,10 +52,12 @@ class ManyQueries:
         Raises:
             InputError: A query cannot be read; and as for one call, with the rest cancelled.
         """
+        limit = Options(concurrency=common.get("concurrency", self.settings["concurrency"]))
+        at_once = limit.concurrency if queries_at_once is None else queries_at_once
+        at_least("queries_at_once", at_once, 1)
         calls = [{**common, **_as_call(query, i)} for i, query in enumerate(queries)]
-        limit = common.get("concurrency", self.settings["concurrency"])
-        places = asyncio.Semaphore(limit if queries_at_once is None else queries_at_once)
-        with _sharing(limit):
+        places = asyncio.Semaphore(at_once)
+        with _sharing(limit.concurrency):
             return await self._each(calls, places, progress)
 
     async def _each(

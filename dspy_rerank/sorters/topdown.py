@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..options import at_least
 from ..types import Kind, Plan
 from . import plans
-from ._kinds import COMPARING, at_least
+from ._kinds import COMPARING
 from .base import Reranker
 from .plans import Shape
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..options import at_least
 from ..types import Plan
 from . import plans
-from ._kinds import COMPARING, GROUPING, at_least
+from ._kinds import COMPARING, GROUPING
 from .base import Reranker
 from .plans import Shape
 

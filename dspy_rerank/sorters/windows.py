@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
+from ..options import at_least
 from ..types import Plan
 from . import plans
-from ._kinds import GROUPING, at_least
+from ._kinds import GROUPING
 from .base import Reranker
 from .plans import Shape
 

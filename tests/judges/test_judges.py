@@ -343,3 +343,9 @@ def test_async_functions_are_awaited():
     judge = dr.FunctionJudge(fn, "pointwise")
     answer = asyncio.run(judge.ask(Question("q", ("p",))))
     assert answer.judgment.score == 1.0
+
+
+@pytest.mark.parametrize("name", ["demos", "text", "lm", "deadline", "top_k"])
+def test_an_input_whose_name_is_taken_is_refused(name):
+    with pytest.raises(InputError, match=name):
+        dr.PointwiseJudge(f"query, passage, {name} -> grade")

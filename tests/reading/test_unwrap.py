@@ -157,3 +157,8 @@ def test_deep_objects() -> None:
     for depth in (10, 900, 990, 1000, 100_000):
         text = '{"winner": ' + "[" * depth + "]" * depth + "}"
         assert isinstance(unwrap(text, "winner"), str | None)
+
+
+def test_reasoning_inside_of_a_json_string_is_cut_out_of_the_string():
+    raw = '{"ranking": "<think>[3] beats [1]</think>[2] > [1] > [3]"}'
+    assert unwrap(raw, "ranking") == "[2] > [1] > [3]"

@@ -114,3 +114,10 @@ def test_dspy_batch_works_and_keeps_its_meaning():
         )
     assert [len(p.ranking) for p in found] == [1, 2, 3] * 3
     assert threading.active_count() < 50
+
+
+@pytest.mark.parametrize("options", [{"queries_at_once": 0}, {"concurrency": 0}])
+def test_a_limit_that_lets_nothing_through_is_refused(options):
+    judge = dr.FunctionJudge(lambda query, passages: 1.0, "pointwise")
+    with pytest.raises(ValueError, match=next(iter(options))):
+        dr.ScoreSort(judge).rank_many([("q", ["a"])], **options)
