@@ -83,6 +83,11 @@ class Ranking(Sequence[Ranked]):
         return iter(self.items)
 
     @property
+    def ranking(self) -> "Ranking":
+        """Itself, so that what reads a sorter's prediction reads ``dr.rerank``'s answer, too."""
+        return self
+
+    @property
     def indices(self) -> list[int]:
         """Positions in the incoming list, best first."""
         return [item.index for item in self.items]
