@@ -7,7 +7,7 @@ object in ``settings.caller_modules`` that has a ``history`` list, an LM's own r
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import (
@@ -28,9 +28,7 @@ from .background import in_thread
 from .certainty import Token, read_tokens
 from .errors import NoModelError, RerankError
 from .limits import limit_of
-from .types import Usage
-
-Failure = Literal["transient", "lasting", "fatal"]
+from .types import Failure, Usage
 
 _FATAL = (
     LMAuthError,

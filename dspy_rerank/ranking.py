@@ -162,8 +162,12 @@ class Ranking(Sequence[Ranked]):
         return pd.DataFrame([_row(item) for item in self.items], columns=columns)
 
     def __str__(self) -> str:
+        return self.table()
+
+    def table(self, width: int = 90) -> str:
+        """One line a document, cut to a width in characters, then the bill."""
         head = f"{'rank':>4} {'was':>4} {'score':>8}  document"
-        lines = [head, *(_line(item) for item in self.items), self.summary()]
+        lines = [head, *(_line(item, width) for item in self.items), self.summary()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -216,15 +220,16 @@ def _score(item: Ranked) -> str:
     return "-" if item.score is None else f"{item.score:.3f}"
 
 
-def _brief(item: Ranked, width: int = 70) -> str:
+def _brief(item: Ranked, width: int) -> str:
     words = " ".join(item.text.split())
     label = f"[{item.id}] " if item.id is not None else ""
     shown = label + words
     return shown if len(shown) <= width else shown[: width - 3] + "..."
 
 
-def _line(item: Ranked) -> str:
-    return f"{item.rank:>4} {item.index + 1:>4} {_score(item):>8}  {_brief(item)}"
+def _line(item: Ranked, width: int) -> str:
+    numbers = f"{item.rank:>4} {item.index + 1:>4} {_score(item):>8}  "
+    return numbers + _brief(item, max(20, width - len(numbers)))
 
 
 def _html_row(item: Ranked) -> str:

@@ -12,6 +12,8 @@ Kind = Literal["pointwise", "pairwise", "setwise", "listwise"]
 Status = Literal["ok", "repaired", "none", "unknown"]
 Evidence = Literal["auto", "generate", "logprobs", "likelihood", "stated", "function"]
 ConfidenceSource = Literal["logprob", "stated", "vote", "none"]
+Failure = Literal["transient", "lasting", "fatal"]
+"""Whether asking again may help, will not help, or nothing will until a person acts."""
 
 Group = tuple[int, ...]
 """Candidates shown together, by position, in the order in which they are shown."""

@@ -7,7 +7,7 @@ import dspy
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import ModelError, NoModelError
+from dspy_rerank.errors import DataError, ModelError, NoModelError
 from dspy_rerank.testing import oracle_judge, scripted_lm
 
 DOCUMENTS = [f"document {i}" for i in range(12)]
@@ -286,3 +286,28 @@ def test_a_model_with_a_synchronous_forward_only_can_judge():
 def test_options_of_a_wrong_type_are_refused_at_once(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         dr.MergeSort(counting(), **options)
+
+
+def test_a_broken_connection_of_a_models_own_class_is_tried_again():
+    said = iter([ConnectionError("gone"), "2"])
+
+    class Own(dspy.BaseLM):
+        def forward(self, prompt=None, messages=None, **kwargs):
+            value = next(said)
+            if isinstance(value, Exception):
+                raise value
+            message = {"role": "assistant", "content": value}
+            return dspy.clients.call_result.attributes(
+                {"model": "own", "choices": [{"message": message}], "usage": {}}
+            )
+
+    with dspy.context(lm=Own("own/model")):
+        ranking = dr.ScoreSort(dr.PointwiseJudge())("q", ["a"]).ranking
+    assert (ranking[0].score, ranking.usage.failed_calls) == (2.0, 1)
+
+
+@pytest.mark.parametrize("name", ["a b", "a\nq Q0 forged 1 9 t", ""])
+def test_an_id_that_would_forge_a_trec_line_is_refused(name):
+    ranking = dr.MergeSort(counting())("q", [dr.Document(DOCUMENTS[0], id=name)]).ranking
+    with pytest.raises(DataError):
+        ranking.to_trec("1")

@@ -101,3 +101,11 @@ def test_a_deadline_ends_the_waiting():
         ranking = sorter("q", ["x", "y", "z"]).ranking
     assert ranking.degraded
     assert len(lm.engine.prompts) == 1
+
+
+def test_many_refusals_of_one_wave_are_one_refusal():
+    """Eight questions in flight, all refused: a guess of about a second, not of two minutes."""
+    limit = Limit(clock=Clock())
+    for _ in range(8):
+        limit.refused(None)
+    assert limit.reserve() <= 1.0

@@ -41,16 +41,7 @@ def show_evaluation(evaluation: Evaluation) -> None:
 
 def show_ranking(ranking: Ranking) -> None:
     """One line a document, as wide as the terminal, then the bill."""
-    wide = shutil.get_terminal_size((120, 24)).columns
-    say(f"{'rank':>4} {'was':>4} {'score':>8}  document")
-    for item in ranking:
-        score = "-" if item.score is None else f"{item.score:.3f}"
-        label = f"[{item.id}] " if item.id else ""
-        line = (
-            f"{item.rank:>4} {item.index + 1:>4} {score:>8}  {label}{' '.join(item.text.split())}"
-        )
-        say(line if len(line) <= wide else line[: wide - 3] + "...")
-    say(ranking.summary())
+    say(ranking.table(shutil.get_terminal_size((120, 24)).columns))
 
 
 def complain(text: str) -> None:

@@ -172,7 +172,8 @@ class SignatureJudge(dspy.Module):
 
     def _inputs(self, question: Question) -> dict[str, Any]:
         shown = self._shown(tuple(clean(text) for text in question.passages))
-        fields = self.roles.fill(self.signature, clean(question.query), shown, question.inputs)
+        given = {n: clean(v) if isinstance(v, str) else v for n, v in question.inputs.items()}
+        fields = self.roles.fill(self.signature, clean(question.query), shown, given)
         return {**fields, REMINDER: question.complaint} if question.complaint else fields
 
     def _shown(self, passages: Sequence[str]) -> tuple[str, ...]:

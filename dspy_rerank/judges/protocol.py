@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from ..types import Group, Judgment, Kind, Usage
-
-Failure = Literal["transient", "lasting", "fatal"]
+from ..types import Failure, Group, Judgment, Kind, Usage
 
 
 @dataclass(frozen=True)

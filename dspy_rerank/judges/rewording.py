@@ -4,6 +4,7 @@ from typing import Any
 
 import dspy
 
+from ..reading.labels import clean
 from .sureness import CONFIDENCE
 
 REMINDER = "reminder"
@@ -14,7 +15,7 @@ def own_signature(
 ) -> type[dspy.Signature]:
     """A class of the judge's own: DSPy optimizers may edit a shared signature in place."""
     made: Any = dspy.make_signature(signature) if isinstance(signature, str) else signature
-    return instructed(made, made.instructions if instructions is None else instructions)
+    return instructed(made, clean(made.instructions if instructions is None else instructions))
 
 
 def instructed(signature: type[dspy.Signature], text: str) -> type[dspy.Signature]:

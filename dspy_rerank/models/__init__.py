@@ -4,9 +4,9 @@ from typing import Any
 
 import dspy
 
+from dspy_rerank.calls import scoring as likelihood_config
 from dspy_rerank.errors import InputError
 from dspy_rerank.models import aliases
-from dspy_rerank.models._chat import likelihood_config
 from dspy_rerank.models.aliases import Aliases, load
 from dspy_rerank.models.direct import AsyncDirectEngine, DirectEngine, direct
 from dspy_rerank.models.local import (

@@ -73,11 +73,6 @@ def continuation(request: lm15.Request) -> str | None:
     return found
 
 
-def likelihood_config(text: str) -> dict[str, Any]:
-    """The ``config=`` of a `dspy.Predict` call that scores a text instead of writing one."""
-    return {"metadata": {"likelihood": text}, "logprobs": True}
-
-
 def response(body: Body, model: str) -> lm15.Response:
     """The answer in DSPy's terms; ``provider_data`` keeps the timings only."""
     choices = [

@@ -349,3 +349,11 @@ def test_async_functions_are_awaited():
 def test_an_input_whose_name_is_taken_is_refused(name):
     with pytest.raises(InputError, match=name):
         dr.PointwiseJudge(f"query, passage, {name} -> grade")
+
+
+def test_lone_surrogates_in_instructions_and_further_inputs_do_not_stop_a_ranking():
+    lm = scripted_lm("2")
+    judge = dr.PointwiseJudge(WithCriteria, instructions="Grade \ud800 it.")
+    with dspy.context(lm=lm):
+        ranking = dr.ScoreSort(judge)("q", ["p"], criteria="odd \udfff", today="t").ranking
+    assert ranking[0].score == 2.0
