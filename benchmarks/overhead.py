@@ -1,20 +1,21 @@
 """CPU and memory that a judgment costs before any model thinks: the paths side by side.
 
-    python benchmarks/overhead.py [--calls 400] [--memory]
+    python benchmarks/overhead.py [--calls 200] [--rounds 5] [--memory]
 
 A scripted server in a process of its own answers at once with fixed bytes. Numbers are process
-CPU a judgment (best of three), so a slow machine or network does not enter; ratios are what to
-trust.
+CPU a judgment (the best of several rounds in which the paths take turns), so a slow machine or
+network does not enter; ratios are what to trust. ``--memory`` prints how resident memory grows
+while rankings are kept, with their passages, and once they are dropped.
 """
 
 import argparse
 import asyncio
+import gc
 import json
 import math
 import multiprocessing
 import os
 import time
-import tracemalloc
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
@@ -144,55 +145,109 @@ def paths(url):
 SESSION = []
 
 
-async def spent(path, config, count):
-    """CPU seconds a call, best of three, with 32 in flight."""
-    SESSION[:] = [aiohttp.ClientSession()]
+async def spent(path, config, numbers):
+    """CPU seconds a call, with 32 in flight."""
     limit = asyncio.Semaphore(IN_FLIGHT)
 
     async def one(number):
         async with limit:
             await path(number, config)
 
-    best = math.inf
-    for turn in range(4):
-        begun = time.process_time()
-        await asyncio.gather(*(one(turn * count + number) for number in range(count)))
-        best = min(best, time.process_time() - begun) if turn else best
+    begun = time.process_time()
+    await asyncio.gather(*(one(number) for number in numbers))
+    return (time.process_time() - begun) / len(numbers)
+
+
+async def measured(url, count, rounds):
+    """CPU milliseconds by path, plain and with alternatives: the best round of each."""
+    SESSION[:] = [aiohttp.ClientSession()]
+    best, each = {}, paths(url)
+    for turn in range(rounds + 1):
+        for name, path in each.items():
+            for top, config in enumerate(CONFIGS):
+                first = (2 * turn + top) * count
+                took = 1000 * await spent(path, config, range(first, first + count))
+                if turn:
+                    best[name, top] = min(took, best.get((name, top), math.inf))
     await SESSION[0].close()
-    return best / count
+    return best
 
 
-def show_cpu(url, count):
-    config = {"logprobs": True, "top_logprobs": 5}
+CONFIGS = ({}, {"logprobs": True, "top_logprobs": 5})
+
+
+def show_cpu(url, count, rounds):
+    found = asyncio.run(measured(url, count, rounds))
     print(f"{'CPU ms a judgment, 32 in flight':44} {'plain':>8} {'top 5':>8}")
-    found = {}
-    for name, path in paths(url).items():
-        found[name] = [1000 * asyncio.run(spent(path, c, count)) for c in ({}, config)]
-        print(f"{name:44} {found[name][0]:8.2f} {found[name][1]:8.2f}", flush=True)
-    pairs = zip(found["LiteLLM engine + compact adapter"], found["litellm.acompletion, bare"],
-                strict=True)  # fmt: skip
-    print("LiteLLM engine / bare litellm:", ", ".join(f"{a / b:.2f}" for a, b in pairs))
+    for name in dict.fromkeys(name for name, _ in found):
+        print(f"{name:44} {found[name, 0]:8.2f} {found[name, 1]:8.2f}")
+    for ours, bare in (("LiteLLM engine + compact adapter", "litellm.acompletion, bare"),
+                       ("direct engine + compact adapter", "aiohttp, bare")):  # fmt: skip
+        ratios = [found[ours, top] / found[bare, top] for top in (0, 1)]
+        print(f"{ours} / {bare}:", ", ".join(f"{ratio:.2f}" for ratio in ratios))
+
+
+def engines(url):
+    """How the memory rows reach the server."""
+    native = {"api_base": url, "api_key": "none", "temperature": 0.0}
+    return {
+        "direct": lambda **more: dr.models.direct(url, model="m", **more),
+        "LiteLLM": lambda **more: dspy.LM("openai/m", engine="litellm", **native, **more),
+    }
+
+
+def resident():
+    """Bytes of this process in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def grown(url, engine, evidence, cache, count):
+    """MiB a 10,000 judgments: while their rankings are kept, and once they are dropped."""
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    lm = engines(url)[engine](cache=cache)
+    judge = dr.PointwiseJudge(evidence=evidence)
+    reranker = dr.ScoreSort(judge, concurrency=IN_FLIGHT)
+
+    def ranked(turn):
+        passages = [f"{turn} {number} {PASSAGE}" for number in range(100)]
+        return reranker("a question of some length?", passages).ranking
+
+    with dspy.context(lm=lm):
+        for turn in range(WARM // 100):
+            ranked(-turn)
+        gc.collect()
+        before = resident()
+        kept = [ranked(turn) for turn in range(1, count // 100 + 1)]
+        gc.collect()
+        after = resident()
+        made = sum(len(ranking.judgments) for ranking in kept)
+        kept.clear()
+        gc.collect()
+    return [(size - before) / made * 1e4 / 2**20 for size in (after, resident())]
+
+
+WARM = 2000
+"""Judgments before memory is measured: what is bounded has reached its bound by then."""
 
 
 def show_memory(url, count):
-    """What stays behind after many judgments of one ranking."""
-    lm = dr.models.direct(url, model="m")
-    passages = [f"{number} {PASSAGE}" for number in range(math.ceil((2 * count) ** 0.5))]
-    with dspy.context(lm=lm):
-        reranker = dr.AllPairs(dr.PairwiseJudge(swap=False), concurrency=IN_FLIGHT)
-        reranker("warm up", passages[:4])
-        tracemalloc.start()
-        ranking = reranker("a question", passages).ranking
-        now, peak = tracemalloc.get_traced_memory()
-    made = len(ranking.judgments)
-    print(f"memory a 10,000 judgments: {now / made * 1e4 / 2**20:.0f} MiB kept, "
-          f"{peak / made * 1e4 / 2**20:.0f} MiB at most ({made} judgments measured, "
-          f"{len(lm.history)} history entries)")  # fmt: skip
+    print(f"{'RSS growth a 10,000 judgments, MiB':44} {'kept':>8} {'dropped':>8}")
+    fresh = multiprocessing.get_context("spawn")
+    for engine in engines(url):
+        for cache in (False, True):
+            for evidence in ("generate", "logprobs"):
+                with fresh.Pool(1) as pool:
+                    found = pool.apply(grown, (url, engine, evidence, cache, count))
+                how = "top 5" if evidence == "logprobs" else "plain"
+                name = f"{engine}, {how}, DSPy's memory cache {'on' if cache else 'off'}"
+                print(f"{name:44} {found[0]:8.1f} {found[1]:8.1f}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=400)
+    parser.add_argument("--calls", type=int, default=200, help="a round")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
     arguments = parser.parse_args()
     ready = multiprocessing.get_context("spawn").Queue()
@@ -200,9 +255,9 @@ def main():
     server.start()
     url = f"http://127.0.0.1:{ready.get()}/v1"
     if arguments.memory:
-        show_memory(url, 1000)
+        show_memory(url, 4000)
     else:
-        show_cpu(url, arguments.calls)
+        show_cpu(url, arguments.calls, arguments.rounds)
     server.kill()
 
 

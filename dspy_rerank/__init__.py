@@ -7,9 +7,18 @@ are compiled from labels.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .calibrating import calibrate, reliability
 from .defaults import default_reranker, rerank
 from .evaluation import Evaluation, evaluate
-from .judges import FunctionJudge, Judge, ListwiseJudge, PairwiseJudge, PointwiseJudge, SetwiseJudge
+from .judges import (
+    FunctionJudge,
+    Judge,
+    ListwiseJudge,
+    PairwiseJudge,
+    Panel,
+    PointwiseJudge,
+    SetwiseJudge,
+)
 from .options import Options
 from .pairwise import PairwiseRanking, pairwise_rerank
 from .program import load, save
@@ -35,7 +44,8 @@ from .sorters import (
 from .types import Document, Estimate, Judgment, Span, Usage
 
 if TYPE_CHECKING:
-    from . import datasets, models, optimizers, testing
+    from . import batch, datasets, models, optimizers, streaming, testing
+    from .streaming import stream
 
 __version__ = "0.1.0"
 
@@ -56,6 +66,7 @@ __all__ = [
     "PRPSliding",
     "PairwiseJudge",
     "PairwiseRanking",
+    "Panel",
     "PointwiseJudge",
     "Ranked",
     "Ranking",
@@ -70,6 +81,8 @@ __all__ = [
     "TourRank",
     "Tournament",
     "Usage",
+    "batch",
+    "calibrate",
     "choose_sorter",
     "datasets",
     "default_reranker",
@@ -78,17 +91,22 @@ __all__ = [
     "models",
     "optimizers",
     "pairwise_rerank",
+    "reliability",
     "rerank",
     "save",
     "self_certainty",
+    "stream",
+    "streaming",
     "testing",
 ]
 
-_LAZY = frozenset({"datasets", "models", "optimizers", "testing"})
+_LAZY = frozenset({"batch", "datasets", "models", "optimizers", "streaming", "testing"})
 
 
 def __getattr__(name: str) -> Any:
     """Subpackages are loaded on first use: optimizers bring in optuna."""
+    if name == "stream":
+        return import_module(f"{__name__}.streaming").stream
     if name in _LAZY:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

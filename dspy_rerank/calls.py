@@ -1,12 +1,11 @@
 """One call to a language model through DSPy. All that touches DSPy's internals is here.
 
-What DSPy does not offer as public API and this module therefore knows: history entries reach every
-object in ``settings.caller_modules`` that has a ``history`` list, an LM's own retries are its
-``num_retries``, and a cache hit reports empty usage.
+With it goes :mod:`dspy_rerank.captured`, which reads off what a call gave.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dspy
@@ -17,7 +16,9 @@ from dspy.utils.exceptions import (
     LMConfigurationError,
     LMError,
     LMInvalidRequestError,
+    LMProviderError,
     LMRateLimitError,
+    LMUnexpectedError,
     LMUnsupportedFeatureError,
     LMUnsupportedModelError,
     is_retryable_lm_error,
@@ -25,9 +26,15 @@ from dspy.utils.exceptions import (
 
 from .adapters import without_fallback
 from .background import in_thread
-from .certainty import Token, read_tokens
-from .errors import NoModelError, RerankError
-from .limits import limit_of
+from .budget import NOTHING, Amount, LimitReached, allowance, hold
+from .captured import Capture
+from .certainty import Token
+from .decisions import decides, once
+from .errors import Deferred, NoModelError, RerankError
+from .hiding import blot
+from .limits import limit_of, paces_itself
+from .reading.unwrap import thought
+from .reserving import Call, proved, reserve
 from .types import Failure, Usage
 
 _FATAL = (
@@ -38,6 +45,8 @@ _FATAL = (
     LMUnsupportedModelError,
 )
 
+rollout: ContextVar[int] = ContextVar("rollout", default=0)
+"""Which of several answers to the same prompt a call is to be; DSPy tells no engine."""
 
 NO_MODEL = (
     "no language model is configured. Either dspy.configure(lm=dspy.LM('openai/...')), or "
@@ -55,19 +64,22 @@ class Reply:
         tokens: Log-probabilities of the completion's tokens, empty when the provider gave none.
         usage: Exactly one call.
         problem: Why DSPy's adapter could not read the completion, if it could not.
+        value: The answer as DSPy parsed it; ``None`` where it could not.
+        counted: Whether the provider said how many tokens the call took, if it took any.
+        thought: Whether the model reasoned before it answered, in the completion or beside it.
     """
 
     text: str
     tokens: tuple[Token, ...] = ()
     usage: Usage = field(default_factory=Usage)
     problem: str = ""
+    value: Any = None
+    counted: bool = False
+    thought: bool = False
 
 
-class _Recorder:
-    """Stands among DSPy's calling modules to be handed this call's history entry, and no other."""
-
-    def __init__(self) -> None:
-        self.history: list[dict[str, Any]] = []
+class CallError(LMUnexpectedError):
+    """An LM's, adapter's or signature's own code raised what is no error of a language model."""
 
 
 def current_lm(predict: dspy.Predict) -> Any:
@@ -88,13 +100,19 @@ def offered_evidence(lm: Any) -> tuple[str, ...]:
 
 
 def failure(error: BaseException) -> Failure:
-    """Whether trying again may help, will not help, or nothing will help until a person acts."""
-    if isinstance(error, _FATAL) or isinstance(error.__cause__, RerankError):
+    """Whether trying again may help, will not help, or nothing will help until a person acts.
+
+    An answer that makes no sense to the client, and so gets no class of its own, may be better
+    the next time. What LMs, adapters and DSPy raise beside that is a :class:`CallError`; anything
+    else is a mistake in this package, which nobody should take for a failing model.
+    """
+    if isinstance(error, (*_FATAL, RerankError)) or isinstance(error.__cause__, RerankError):
         return "fatal"
     if isinstance(error, LMInvalidRequestError) and "Provider NOT provided" in str(error):
         return "fatal"  # LiteLLM's way to say that it knows no such model
     if isinstance(error, LMError):
-        return "transient" if is_retryable_lm_error(error) else "lasting"
+        senseless = type(error) in (LMUnexpectedError, LMProviderError)
+        return "transient" if senseless or is_retryable_lm_error(error) else "lasting"
     return "transient" if isinstance(error, OSError) else "fatal"
 
 
@@ -122,123 +140,136 @@ async def call(
 ) -> Reply:
     """Ask once, without retries, and keep the completion even where DSPy cannot parse it.
 
-    Waits for its turn where the LM's rate is limited, or where it asked to be left alone.
+    Waits for its turn where the LM's rate is limited, or where it asked to be left alone, and,
+    in a ranking, until the most that it can take is left.
 
     Raises:
         dspy.LMError: The call failed; see :func:`failure`.
+        LimitReached: A limit of the ranking forbids it.
+        Deferred: The LM's engine put the question aside.
+        InputError: The ranking limits money, and the LM's price is not known.
     """
-    limit = limit_of(current_lm(predict))
-    tokens = sum(len(str(value)) for value in inputs.values()) // 4 + 1 if limit.tpm else 0
-    await limit.turn(tokens)
+    lm = current_lm(predict)
+    asked = Call(lm, predict, adapter, signature or predict.signature, inputs, config)
+    allowed = allowance.get()
+    if allowed is None:
+        return await _paced(asked, signature)
+    held, more = await reserve(allowed, asked)
+    token = hold.set(held)
     try:
-        reply = await _call(predict, inputs, adapter, config, signature)
-    except LMRateLimitError as error:
-        limit.refused(retry_after(error))
+        reply = await _paced(replace(asked, config={**config, **more}), signature)
+    except Exception as error:
+        held.settle(NOTHING if refusal(error) else None)
         raise
-    limit.correct(tokens, reply.usage.prompt_tokens + reply.usage.completion_tokens)
+    else:
+        proved(lm, held.prompt, reply.usage.prompt_tokens)
+        held.settle(_spent(reply, held.worst))
+    finally:
+        hold.reset(token)
+        held.settle(None)
     return reply
 
 
-async def _call(
-    predict: dspy.Predict,
-    inputs: Mapping[str, Any],
-    adapter: dspy.Adapter,
-    config: Mapping[str, Any],
-    signature: type[dspy.Signature] | None,
-) -> Reply:
-    lm = _single_attempt(current_lm(predict))
-    recorder = _Recorder()
-    owners = [*(dspy.settings.caller_modules or []), recorder]
-    problem, parsed = "", None
-    extra = {} if signature is None else {"signature": signature}
-    with (
-        dspy.track_usage() as tracker,
-        dspy.context(adapter=without_fallback(adapter), send_stream=None, caller_modules=owners),
-    ):
+def _spent(reply: Reply, worst: Amount) -> Amount | None:
+    """What a call took; where nobody knows, ``None`` or, of money alone, the worst."""
+    used = reply.usage
+    cost = worst.cost if used.cost is None else used.cost
+    return Amount(used.prompt_tokens + used.completion_tokens, cost) if reply.counted else None
+
+
+def refusal(error: BaseException) -> bool:
+    """Whether a provider has said no, so that the attempt costs nothing.
+
+    A server error of LiteLLM's may also be an answer that it could not read, and that was paid.
+    """
+    status = getattr(error, "status", None) or getattr(error, "status_code", None)
+    if not isinstance(status, int) or status < 400 or status in (408, 504):
+        return False
+    kinds = [type(e) for e in _chain(error)]
+    litellms = status >= 500 and any(kind.__module__.startswith("litellm") for kind in kinds)
+    return not litellms or any(kind.__name__ in _SAID_NO for kind in kinds)
+
+
+_SAID_NO = ("HTTPStatusError", "APIStatusError", "RouterRateLimitError")
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and all that led to it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+async def _paced(asked: Call, signature: type[dspy.Signature] | None) -> Reply:
+    """Ask when it is the turn; LMs and engines that see to that themselves are left to it."""
+    if paces_itself(asked.lm):
+        return await _call(asked, signature)
+    limit = limit_of(asked.lm)
+    tokens = sum(len(str(v)) for v in asked.inputs.values()) // 4 + 1 if limit.tpm else 0
+    async with limit.turn(tokens):
         try:
-            asked = {**inputs, **extra, "lm": lm, "config": dict(config)}
-            asynchronous = type(lm).aforward is not dspy.BaseLM.aforward
-            parsed = await (predict.acall(**asked) if asynchronous else in_thread(predict, **asked))
+            reply = await _call(asked, signature)
+        except LMRateLimitError as error:
+            limit.refused(retry_after(error))
+            raise
+        limit.correct(tokens, reply.usage.prompt_tokens + reply.usage.completion_tokens)
+    return reply
+
+
+async def _call(asked: Call, signature: type[dspy.Signature] | None) -> Reply:
+    predict, capture = asked.predict, Capture()
+    problem, parsed = "", None
+    rollout.set(asked.config.get("rollout_id") or 0)
+    given = {**asked.inputs, **({} if signature is None else {"signature": signature})}
+    with capture.watching(once(asked.lm), without_fallback(asked.adapter)) as lm:
+        given = {**given, "lm": lm, "config": dict(asked.config)}
+        asynchronous = decides(lm) or type(lm).aforward is not dspy.BaseLM.aforward
+        try:
+            parsed = await (predict.acall(**given) if asynchronous else in_thread(predict, **given))
         except AdapterParseError as error:
             problem = _explain(error)
-    entry = recorder.history[-1] if recorder.history else {}
-    tokens = _tokens(entry, parsed)
+        except (LMError, RerankError, OSError, ImportError) as error:
+            if isinstance(error.__cause__, LimitReached | Deferred):
+                raise error.__cause__ from None
+            if blot(error, asked.lm):
+                raise error from None
+            raise
+        except ValueError as error:  # DSPy's, for a decision that is no distribution
+            if not (decides(lm) and capture.answered):
+                raise _named(error, lm) from error
+            problem = str(error).partition("\n")[0]
+        except Exception as error:
+            named = _named(error, lm)
+            raise named from (None if blot(named, asked.lm) else error)
+    tokens = capture.tokens(parsed)
     _strip_logprobs(parsed)
+    text = capture.text(parsed)
     return Reply(
-        text=_completion(entry, parsed),
+        text=text,
         tokens=tokens,
-        usage=_usage(entry, tracker.get_total_tokens(), free=runs_here(lm)),
+        usage=capture.usage(asked.lm),
         problem=problem,
+        value=_value(parsed),
+        counted=capture.cached or capture.counted,
+        thought=capture.reasoned or thought(text),
     )
 
 
-def _single_attempt(lm: Any) -> Any:
-    """The same LM without DSPy's own retries: the engine owns those, within its deadline."""
-    if type(lm) is not dspy.LM or lm.num_retries == 0:
-        return lm
-    single = lm.copy(num_retries=0)
-    single.history = lm.history
-    return single
+def _named(error: Exception, lm: Any) -> CallError:
+    return CallError(f"{type(error).__name__}: {error}", model=getattr(lm, "model", None))
 
 
 def _explain(error: AdapterParseError) -> str:
-    return f"{error.adapter_name} could not read the answer"
+    return getattr(error, "problem", "") or f"{error.adapter_name} could not read the answer"
 
 
-def _output(entry: Mapping[str, Any]) -> Any:
-    outputs = entry.get("outputs") or [None]
-    return outputs[0]
-
-
-def _completion(entry: Mapping[str, Any], parsed: dspy.Prediction | None) -> str:
-    output = _output(entry)
-    if isinstance(output, Mapping):
-        return str(output.get("text") or "")
-    if output is not None or parsed is None:
-        return str(output or "")
-    return str(list(parsed.values())[-1])
-
-
-def _tokens(entry: Mapping[str, Any], parsed: dspy.Prediction | None) -> tuple[Token, ...]:
-    output = _output(entry)
-    if isinstance(output, Mapping):
-        return read_tokens(output.get("logprobs"))
-    return read_tokens(parsed.get("logprobs")) if parsed is not None else ()
+def _value(parsed: dspy.Prediction | None) -> Any:
+    """The last field of what DSPy parsed; ``None`` where there is none, as without a choice."""
+    values = list(parsed.values()) if parsed is not None else []
+    return values[-1] if values else None
 
 
 def _strip_logprobs(parsed: dspy.Prediction | None) -> None:
     """Traces hold this very prediction, and optimizers would keep its logprobs in demos."""
     if parsed is not None and "logprobs" in parsed:
         del parsed["logprobs"]
-
-
-def runs_here(lm: Any) -> bool:
-    """Whether an LM's engine says that its calls cost nothing, as one in this process may."""
-    return bool(getattr(getattr(lm, "engine", None), "free", False))
-
-
-def _usage(
-    entry: Mapping[str, Any], totals: Mapping[str, Mapping[str, Any]], *, free: bool
-) -> Usage:
-    counted = [usage for usage in totals.values() if usage]
-    cached = bool(entry) and not counted and _was_counted(entry)
-    return Usage(
-        calls=1,
-        cached_calls=int(cached),
-        prompt_tokens=sum(int(u.get("prompt_tokens") or 0) for u in counted),
-        completion_tokens=sum(int(u.get("completion_tokens") or 0) for u in counted),
-        cost=0.0 if cached or free else entry.get("cost"),
-    )
-
-
-def _was_counted(entry: Mapping[str, Any]) -> bool:
-    """Whether the response once came with a token count, which a cache hit no longer bills."""
-    response = entry.get("response")
-    usage = getattr(response, "usage", None)
-    if usage is None and isinstance(response, Mapping):
-        usage = response.get("usage")
-    names = ("total_tokens", "input_tokens", "prompt_tokens")
-    values = [
-        usage.get(n) if isinstance(usage, Mapping) else getattr(usage, n, None) for n in names
-    ]
-    return any(isinstance(value, int) and value > 0 for value in values)

@@ -21,12 +21,13 @@ def default_reranker(lm: Any) -> Reranker:
     """What ranks best with a model, before anything has been compiled.
 
     A model that prefers to score texts (the embedded one) ranks by query likelihood; any other
-    orders windows of passages. The incoming order counts for nothing: where it comes from a first
-    stage, give the sorter a ``prior``, or compile one.
+    orders windows of passages; a decision model, which cannot, grades them. The incoming order
+    counts for nothing: where it comes from a first stage, give the sorter a ``prior``, or compile
+    one.
     """
     if calls.offered_evidence(lm)[0] == "likelihood":
         return ScoreSort(PointwiseJudge(evidence="likelihood"))
-    return TopDown(ListwiseJudge())
+    return ScoreSort(PointwiseJudge()) if calls.decides(lm) else TopDown(ListwiseJudge())
 
 
 def rerank(
@@ -43,6 +44,9 @@ def rerank(
 
     Raises:
         NoModelError: There is no model; the message names both ways to one.
+        InputError: The query or ``top_k`` has an unusable value.
+        DocumentTypeError: A document cannot be read.
+        dspy.LMError: Authentication or configuration is wrong.
     """
     model = resolve_lm(lm)
     with dspy.context(lm=model):

@@ -10,10 +10,11 @@ import random
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
-from .budget import Meter
-from .errors import RerankError
+from .budget import Allowance, LimitReached, Meter, allowance, shared_meter
+from .errors import Crowded, Deferred, RerankError
+from .judges.parts import in_parts
 from .judges.presenting import rollouts
 from .judges.protocol import Judge, Question
 from .options import Options
@@ -22,6 +23,9 @@ from .types import Group, Judgment, Outcome, Plan, Usage
 T = TypeVar("T")
 
 _jitter = random.Random()
+
+LONGEST_WAIT = 60.0
+"""Seconds between two attempts, whatever the provider asks for."""
 
 shared_limit: ContextVar[asyncio.Semaphore | None] = ContextVar("shared_limit", default=None)
 """Set around many rankings to let them share one limit on questions in flight."""
@@ -67,7 +71,7 @@ class Engine:
     memo: dict[Group, Judgment] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._meter = Meter(self.options)
+        self._meter = Meter(self.options, shared_meter.get())
         self._limit = shared_limit.get() or asyncio.Semaphore(self.options.concurrency)
         self._asking: dict[Group, asyncio.Task[Judgment]] = {}
         self._stopped = ""
@@ -108,7 +112,9 @@ class Engine:
     async def _judge(self, group: Group) -> Judgment:
         shown = self.judge.presentations(group, self.query, self.options.seed)
         judgments = await all_or_cancel(self._known(*asked) for asked in rollouts(shown))
-        return self.judge.combine(group, judgments)
+        combined = self.judge.combine(group, judgments)
+        cut = {position for judgment in judgments for position in judgment.cut}
+        return replace(combined, cut=tuple(sorted(cut))) if cut else combined
 
     async def _known(self, shown: Group, rollout: int = 0) -> Judgment:
         """The answer to a question, asked only when nobody has or is about to."""
@@ -132,6 +138,20 @@ class Engine:
         return judgment
 
     async def _answer(self, shown: Group, rollout: int) -> Judgment:
+        """The answer about a group, which is asked about in parts where it does not fit."""
+        try:
+            return await self._whole(shown, rollout)
+        except Crowded:
+            parts = in_parts(shown, self.judge.kind)
+        try:
+            groups = next(parts)
+            while True:
+                answers = await all_or_cancel(self._known(group, rollout) for group in groups)
+                groups = parts.send(answers)
+        except StopIteration as end:
+            return end.value
+
+    async def _whole(self, shown: Group, rollout: int) -> Judgment:
         """Ask, and ask again with the complaint while the answer cannot be read."""
         passages = tuple(self.passages[position] for position in shown)
         question = Question(self.query, passages, self.inputs, rollout=rollout)
@@ -149,6 +169,10 @@ class Engine:
                 return await self._attempt(question)
             except _DeadlineError:
                 return self._stop(question, f"deadline={self.options.deadline}s was reached")
+            except LimitReached as limit:
+                return self._stop(question, str(limit))
+            except Deferred:
+                raise
             except Exception as error:
                 kind = self.judge.failure(error)
                 if kind == "fatal":
@@ -160,18 +184,23 @@ class Engine:
         raise AssertionError("the last attempt returns or raises")
 
     async def _attempt(self, question: Question) -> Judgment:
-        async with self._limit:
-            reason = self._meter.start_call()
+        """One answer, within the deadline; waiting for a place among others counts, too."""
+        async with _Until(self._meter.seconds_left()), self._limit:
+            reason = self._stopped or self._meter.start_call()
             if reason:
                 return self._stop(question, reason)
-            async with _Until(self._meter.seconds_left()):
+            token = allowance.set(Allowance(self._meter))
+            try:
                 answer = await self.judge.ask(question)
+            finally:
+                allowance.reset(token)
         self._meter.add(answer.usage)
         return answer.judgment
 
     async def _wait(self, attempt: int, asked: float | None) -> None:
         """Full jitter on an exponential ceiling, never past the deadline."""
-        seconds = asked if asked is not None else _jitter.uniform(0.1, min(0.5 * 2**attempt, 20))
+        guess = _jitter.uniform(0.1, min(0.5 * 2**attempt, 20))
+        seconds = guess if asked is None else min(asked, LONGEST_WAIT)
         left = self._meter.seconds_left()
         await asyncio.sleep(seconds if left is None else max(0.0, min(seconds, left)))
 
@@ -220,12 +249,26 @@ def complaint(judgment: Judgment) -> str:
 
 
 async def all_or_cancel(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Results in order; at the first failure the rest is cancelled and awaited."""
-    tasks = [asyncio.ensure_future(item) for item in work]
+    """Results in order; at the first failure the rest is cancelled and awaited.
+
+    Where an answer comes later, the rest goes on to its end, and :class:`Deferred` is raised then.
+    """
+    tasks = [asyncio.ensure_future(_or_deferred(item)) for item in work]
     try:
-        return await asyncio.gather(*tasks)
+        results = await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+    for result in results:
+        if isinstance(result, Deferred):
+            raise result
+    return cast("list[T]", results)
+
+
+async def _or_deferred(work: Awaitable[T]) -> T | Deferred:
+    try:
+        return await work
+    except Deferred as later:
+        return later

@@ -25,6 +25,14 @@ class ModelError(RerankError, RuntimeError):
     """The language model kept failing; raised under ``on_error="raise"``."""
 
 
+class Deferred(RerankError):  # noqa: N818  (no failure: the answer comes later)
+    """An answer comes later; a ranking ends with it once its whole round has been asked."""
+
+
+class Crowded(RerankError):  # noqa: N818  (no failure: fewer are asked about at a time)
+    """So many passages do not fit into the model's context; half of them may."""
+
+
 class JudgeError(RerankError, RuntimeError):
     """A function used as judge raised or returned something that is not an answer."""
 

@@ -5,7 +5,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from .judges.protocol import Judge
 from .types import Group, Judgment
@@ -13,13 +16,26 @@ from .types import Group, Judgment
 Memo = dict[Group, Judgment]
 
 _store: ContextVar[dict[str, Memo] | None] = ContextVar("memo_store", default=None)
+_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_numbers, _process = count(), uuid4().hex
 
 
 @contextmanager
 def remembering(store: dict[str, Memo] | None = None) -> Iterator[dict[str, Memo]]:
     """Within this context no judge is asked the same question twice, whatever the sorter.
 
-    An inner context without a store of its own joins the outer one.
+    A question is a judge with its prompt, demonstrations, settings and model, a query with its
+    further inputs, a list of passages, and the group of them in the order shown. Answers that
+    were remembered count as cached calls. A judge that is no DSPy signature is only equal to
+    itself, and its answers are not found again by another process.
+
+    Outside of such a context a ranking remembers its own answers, and forgets them when it ends:
+    a service must not grow with every query, and DSPy's cache, with its limits, already answers
+    repeated prompts. Use it where many rankings ask about the same candidates, as a search over
+    sorters does. An inner context without a store of its own joins the outer one.
+
+    Args:
+        store: Filled as judges answer; ``None`` starts an empty one.
     """
     outer = _store.get()
     kept = store if store is not None else outer if outer is not None else {}
@@ -41,15 +57,32 @@ def memo_for(judge: Judge, query: str, passages: Sequence[str], inputs: Mapping[
     return store.setdefault(digest, {})
 
 
-def _identity(judge: Judge) -> Any:
+def _identity(judge: Any) -> Any:
     """All that decides a judge's answers: its prompt, its settings and its model."""
     predict = getattr(judge, "predict", None)
+    if hasattr(judge, "judges"):  # a panel
+        return [[_identity(each) for each in judge.judges], repr(judge.settings)]
     if predict is None:
-        return id(judge)
+        return _name(judge)
     import dspy
 
-    state = predict.dump_state()
-    model = getattr(predict.lm or dspy.settings.lm, "model", None)
+    prompt = [predict.signature.dump_state(), [dict(demo) for demo in predict.demos]]
+    lm = predict.lm or dspy.settings.lm
+    model = [getattr(lm, "model", None), _sampling(lm)]
     adapter = type(getattr(judge, "adapter", None)).__name__
     settings = getattr(judge, "settings", None)
-    return [state["signature"], state["demos"], model, adapter, repr(settings)]
+    return [*prompt, model, adapter, repr(settings)]
+
+
+def _name(judge: Any) -> str:
+    """One name for a judge's whole life, never given again; another each time if it cannot last."""
+    try:
+        return _names.setdefault(judge, f"{_process} {next(_numbers)}")
+    except TypeError:  # not hashable, or no weak references
+        return f"{_process} {next(_numbers)}"
+
+
+def _sampling(lm: Any) -> dict[str, str]:
+    """What else a model is called with, but for secrets."""
+    kwargs = getattr(lm, "kwargs", None) or {}
+    return {name: str(value) for name, value in kwargs.items() if "key" not in name}

@@ -25,6 +25,8 @@ class Options:
         deadline: Seconds after which it stops asking; calls in flight are abandoned.
         max_passage_tokens: Longer passages are cut, which the ranking says; ``None`` never cuts.
         seed: Of every permutation that a judge or sorter draws.
+        confidence_threshold: In [0, 1]: documents whose confidence is known and lower are flagged
+            as ``low_confidence``; none is dropped or moved. ``None`` flags nothing.
     """
 
     concurrency: int = 8
@@ -37,6 +39,7 @@ class Options:
     deadline: float | None = None
     max_passage_tokens: int | None = 1024
     seed: int = 0
+    confidence_threshold: float | None = None
 
     def __post_init__(self) -> None:
         at_least("concurrency", self.concurrency, 1)
@@ -49,6 +52,7 @@ class Options:
                 _at_least(name, getattr(self, name), 0)
         if self.max_passage_tokens is not None:
             at_least("max_passage_tokens", self.max_passage_tokens, 1)
+        check_share("confidence_threshold", self.confidence_threshold)
         if self.on_error not in ("original", "raise"):
             raise InputError(f"on_error={self.on_error!r}; expected 'original' or 'raise'")
 
@@ -57,6 +61,13 @@ def at_least(name: str, value: Any, least: int) -> None:
     """Complain unless a setting is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name}={value!r}; expected a whole number of at least {least}")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Complain unless a setting is ``None`` or a number in [0, 1]."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 0 <= value <= 1):
+        raise InputError(f"{name}={value!r}; expected a number from 0 to 1, or None")
 
 
 def _at_least(name: str, value: Any, least: int) -> None:

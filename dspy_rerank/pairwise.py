@@ -140,7 +140,9 @@ def pairwise_rerank(
             in worker threads, several at once unless ``concurrency`` is 1. It returns
             ``left/right/tie``, ``A/B``, ``first/second`` or ``equal``; a number (positive for
             left, negative for right, zero for a tie); a bool (true for left); or a mapping with
-            ``winner`` and perhaps ``confidence`` and ``reasoning``.
+            ``winner`` (or ``preferred``, ``choice``, ``better``, ``result``) and perhaps
+            ``confidence`` in [0, 1] and ``reasoning`` (or ``reason``, ``explanation``). ``None``
+            says that it does not know.
         llm_options: ``lm`` or ``model`` (a DSPy LM or a name), ``temperature``, ``max_tokens``,
             ``reasoning``, ``evidence``, ``swap``, and every option of
             :class:`dspy_rerank.Options`, such as ``concurrency`` or ``max_calls``.
@@ -151,6 +153,8 @@ def pairwise_rerank(
         InputError: An argument has an unusable value.
         JudgeError: ``compare`` raised, or returned something that is not an answer.
         NoModelError: A model is needed and there is none.
+        ModelError: The model kept failing and ``on_error`` is ``raise``.
+        dspy.LMError: Authentication or configuration is wrong.
     """
     objects = _objects(candidates)
     options = dict(llm_options or {})

@@ -5,6 +5,7 @@ Blending z-scored judge scores with the z-scored negative logarithm of the incom
 """
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 
@@ -19,11 +20,11 @@ def first_stage(documents: Sequence[Document], source: str = "rank") -> list[flo
     Args:
         documents: In the first stage's order.
         source: ``rank`` is ``-log(rank)``, the same for every retriever. ``score`` is the
-            documents' retrieval scores, where all have one and they differ, else the rank.
+            documents' retrieval scores, where all have a finite one and they differ, else the rank.
     """
-    given = [document.score for document in documents]
-    if source == "score" and None not in given and len(set(given)) > 1:
-        return zscores([float(score) for score in given if score is not None])
+    given = [float(d.score) for d in documents if d.score is not None and isfinite(d.score)]
+    if source == "score" and len(given) == len(documents) and len(set(given)) > 1:
+        return zscores(given)
     return zscores([-float(np.log(rank)) for rank in range(1, len(documents) + 1)])
 
 
@@ -37,19 +38,24 @@ def zscores(values: Sequence[float]) -> list[float]:
 
 
 def blend(
-    scores: Sequence[float | None], evidence: Sequence[float], weight: float
-) -> list[float | None]:
+    scores: Sequence[float | None], evidence: Sequence[float], weight: float,
+    spread: float | None = None,
+) -> list[float | None]:  # fmt: skip
     """Judge scores mixed with first-stage evidence.
 
     Args:
         scores: By position; ``None`` where the judge did not say, and stays so.
         evidence: Z-scored, by position.
         weight: Of the first stage, in [0, 1]; 0 leaves the scores as they are.
+        spread: By which scores are divided; ``None`` is their own standard deviation, as if a
+            judge were always equally sure. With a fixed one, a query whose scores are far apart
+            listens less to the first stage.
     """
     if weight == 0:
         return list(scores)
     known = [position for position, score in enumerate(scores) if score is not None]
-    judged = zscores([float(scores[position] or 0.0) for position in known])
+    given = [float(scores[position] or 0.0) for position in known]
+    judged = zscores(given) if spread is None else [score / spread for score in given]
     mixed: list[float | None] = [None] * len(scores)
     for position, value in zip(known, judged, strict=True):
         mixed[position] = (1 - weight) * value + weight * evidence[position]

@@ -17,8 +17,9 @@ import dspy
 
 from .adapters import description
 from .errors import ProgramError
-from .judges import ListwiseJudge, PairwiseJudge, PointwiseJudge, SetwiseJudge
+from .judges import ListwiseJudge, PairwiseJudge, Panel, PointwiseJudge, SetwiseJudge
 from .judges.base import SignatureJudge
+from .judges.decision_types import loaded_type, saved_type
 from .sorters import SORTERS
 from .sorters.base import Reranker
 
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT = "dspy_rerank.program"
 VERSION = 1
-JUDGES = (PointwiseJudge, PairwiseJudge, SetwiseJudge, ListwiseJudge)
+JUDGES = (PointwiseJudge, PairwiseJudge, SetwiseJudge, ListwiseJudge, Panel)
 ADAPTERS = {a.__name__: a for a in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter)}
 CHILDREN = ("judge", "reranker", "by_likelihood")
 TYPES: dict[str, Any] = {
@@ -141,7 +142,8 @@ def from_dict(content: Any, *, classes: Iterable[type] = ()) -> Reranker:
 
 def _settings(structure: Mapping[str, Any]) -> list[Any]:
     inner = [_settings(child) for child in structure["children"].values()]
-    return [sorted(structure["settings"].items()), *inner]
+    kept = sorted((n, v) for n, v in structure["settings"].items() if v is not None)
+    return [kept, *inner]
 
 
 def fingerprint(structure: Mapping[str, Any]) -> str:
@@ -158,12 +160,15 @@ def _fields_of(structure: Mapping[str, Any]) -> list[Any]:
 
 
 def _structure(module: Any) -> dict[str, Any]:
-    if not isinstance(module, Reranker | SignatureJudge):
+    if not isinstance(module, Reranker | SignatureJudge | Panel):
         raise ProgramError(
             f"a {type(module).__name__} cannot be saved: it is code, and a program file holds "
             "none; build it again in the app that loads the program"
         )
-    children = {n: _structure(getattr(module, n)) for n in CHILDREN if n in vars(module)}
+    inside = {n: getattr(module, n) for n in CHILDREN if n in vars(module)}
+    if isinstance(module, Panel):
+        inside = {str(place): judge for place, judge in enumerate(module.judges)}
+    children = {name: _structure(child) for name, child in inside.items()}
     described: dict[str, Any] = {
         "class": type(module).__name__,
         "settings": dict(module.settings.values),
@@ -189,7 +194,7 @@ def _signature(signature: type[dspy.Signature]) -> dict[str, Any]:
         {
             "name": name,
             "part": "input" if name in signature.input_fields else "output",
-            "type": _type_name(name, field.annotation),
+            "type": _type_name(name, saved_type(field)),
             "desc": description(field),
         }
         for name, field in signature.fields.items()
@@ -202,6 +207,8 @@ def _signature(signature: type[dspy.Signature]) -> dict[str, Any]:
 
 
 def _type_name(field: str, annotation: Any) -> Any:
+    if isinstance(annotation, Mapping):
+        return annotation
     if get_origin(annotation) is Literal:
         return {"literal": list(get_args(annotation))}
     found = next((name for name, known in TYPES.items() if known == annotation), None)
@@ -215,7 +222,7 @@ def _type_name(field: str, annotation: Any) -> Any:
 
 def _type(name: Any) -> Any:
     if isinstance(name, Mapping):
-        return Literal[tuple(name["literal"])]
+        return loaded_type(name) if "decision" in name else Literal[tuple(name["literal"])]
     if name not in TYPES:
         raise ProgramError(f"unknown field type {name!r}")
     return TYPES[name]
@@ -229,6 +236,8 @@ def _build(structure: Mapping[str, Any], known: Mapping[str, type]) -> Any:
             "For a class of your own pass load(path, classes=[...])"
         )
     children = {key: _build(child, known) for key, child in structure["children"].items()}
+    if known[name] is Panel:
+        return Panel(list(children.values()), **structure["settings"])
     if "signature" not in structure:
         (inner,) = children.values()
         return known[name](inner, **structure["settings"])

@@ -21,6 +21,7 @@ class Ranked:
         score: Higher is better; ``None`` where the algorithm has none or the judge did not say.
         confidence: In [0, 1]: mean over the judgments that concern this document and have one.
         truncated: The judge did not see the end of the text.
+        low_confidence: The confidence is known and below the threshold that was set.
     """
 
     document: Document
@@ -29,6 +30,7 @@ class Ranked:
     score: float | None = None
     confidence: float | None = None
     truncated: bool = False
+    low_confidence: bool = False
 
     @property
     def text(self) -> str:
@@ -56,6 +58,7 @@ class Ranking(Sequence[Ranked]):
         n: How many documents came in.
         evidence: How answers were taken out of the model.
         truncated: Positions of documents that were cut for the judge.
+        confidence_threshold: Below which documents are flagged, if that was asked for.
     """
 
     query: str
@@ -67,6 +70,7 @@ class Ranking(Sequence[Ranked]):
     n: int = 0
     evidence: str = ""
     truncated: tuple[int, ...] = ()
+    confidence_threshold: float | None = None
 
     @overload
     def __getitem__(self, place: int) -> Ranked: ...
@@ -107,6 +111,11 @@ class Ranking(Sequence[Ranked]):
         """How many judgments could not be read."""
         return sum(not judgment.known for judgment in self.judgments)
 
+    @property
+    def low_confidence(self) -> list[int]:
+        """Positions of the documents that are flagged, best first."""
+        return [item.index for item in self.items if item.low_confidence]
+
     def to_dict(self) -> dict[str, Any]:
         """The ranking as JSON values; without the texts of the judgments' passages."""
         return {
@@ -118,6 +127,7 @@ class Ranking(Sequence[Ranked]):
             "reasons": list(self.reasons),
             "evidence": self.evidence,
             "truncated": list(self.truncated),
+            "confidence_threshold": self.confidence_threshold,
             "usage": asdict(self.usage),
             "judgments": [_judgment(judgment) for judgment in self.judgments],
         }
@@ -158,8 +168,7 @@ class Ranking(Sequence[Ranked]):
             from .errors import MissingExtraError
 
             raise MissingExtraError("to_pandas() needs pandas: pip install pandas") from None
-        columns = ["rank", "index", "id", "score", "confidence", "truncated", "text"]
-        return pd.DataFrame([_row(item) for item in self.items], columns=columns)
+        return pd.DataFrame([_row(item) for item in self.items], columns=list(_COLUMNS))
 
     def __str__(self) -> str:
         return self.table()
@@ -176,7 +185,8 @@ class Ranking(Sequence[Ranked]):
     def summary(self) -> str:
         """One line: what it cost and whether anything went wrong."""
         used = self.usage
-        money = "cost unknown" if used.cost is None else f"${used.cost:.4f}"
+        why = f" ({used.cost_reason})" if used.cost_reason else ""
+        money = f"cost unknown{why}" if used.cost is None else f"${used.cost:.4f}"
         tokens = used.prompt_tokens + used.completion_tokens
         parts = [
             f"{used.calls} calls ({used.cached_calls} cached), {used.rounds} rounds",
@@ -186,6 +196,9 @@ class Ranking(Sequence[Ranked]):
             parts.append(f"{self.unknowns} unknown")
         if self.truncated:
             parts.append(f"{len(self.truncated)} truncated")
+        if self.low_confidence:
+            least = f"confidence below {self.confidence_threshold:g}"
+            parts.append(f"{len(self.low_confidence)} with {least} (?)")
         if self.degraded:
             parts.append(f"DEGRADED: {'; '.join(self.reasons)}")
         return "; ".join(parts)
@@ -199,16 +212,13 @@ class Ranking(Sequence[Ranked]):
         )
 
 
+_COLUMNS = (
+    "rank", "index", "id", "score", "confidence", "low_confidence", "truncated", "text",
+)  # fmt: skip
+
+
 def _row(item: Ranked) -> dict[str, Any]:
-    return {
-        "rank": item.rank,
-        "index": item.index,
-        "id": item.id,
-        "score": item.score,
-        "confidence": item.confidence,
-        "truncated": item.truncated,
-        "text": item.text,
-    }
+    return {name: getattr(item, name) for name in _COLUMNS}
 
 
 def _judgment(judgment: Judgment) -> dict[str, Any]:
@@ -217,7 +227,9 @@ def _judgment(judgment: Judgment) -> dict[str, Any]:
 
 
 def _score(item: Ranked) -> str:
-    return "-" if item.score is None else f"{item.score:.3f}"
+    """The score, marked where the confidence is low."""
+    number = "-" if item.score is None else f"{item.score:.3f}"
+    return f"{number}?" if item.low_confidence else number
 
 
 def _brief(item: Ranked, width: int) -> str:
@@ -245,21 +257,25 @@ def assemble(
     *,
     scores: Sequence[float | None] | None = None,
     confidences: Mapping[int, float] | None = None,
+    confidence_threshold: float | None = None,
     **fields: Any,
 ) -> Ranking:
     """A ranking of ``documents`` in ``order``, which may stop early."""
-    cut = set(fields.get("truncated", ()))
+    cut, sure = set(fields.get("truncated", ())), confidences or {}
+    least = -1.0 if confidence_threshold is None else confidence_threshold
     items = tuple(
         Ranked(
             document=documents[position],
             rank=rank,
             index=position,
             score=None if scores is None else scores[position],
-            confidence=(confidences or {}).get(position),
+            confidence=sure.get(position),
             truncated=position in cut,
+            low_confidence=sure.get(position, 1.0) < least,
         )
         for rank, position in enumerate(order, 1)
     )
+    fields["confidence_threshold"] = confidence_threshold
     return Ranking(query=query, items=items, n=len(documents), **fields)
 
 

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
-from .certainty import Token, mean_logprob, read_tokens
+from .certainty import Token, mean_logprob, read_tokens, why_unusable
 from .errors import EvidenceError, InputError
 
 REPEAT = "Repeat the following text exactly and write nothing else.\n\n"
@@ -16,8 +17,10 @@ def self_certainty(
     """Confidence in [0, 1] of a generated text, independent of its length.
 
     Args:
-        source: A DSPy prediction, a response of DSPy, LiteLLM or OpenAI, a list of entries with
-            ``token`` and ``logprob``, or a text.
+        source: A DSPy prediction, a response of DSPy, LiteLLM, OpenAI (chat, text completions,
+            responses) or Gemini, a list of entries with ``token`` and ``logprob``, of plain
+            log-probabilities, or a text. Of several choices the first counts. Gemini's
+            ``avgLogprobs`` alone are enough for ``mean``.
         logprobs: Log-probabilities of a text, in any of these shapes.
         lm: For a text without log-probabilities: a DSPy LM to read it back. A model that can
             score a text does so; any other is asked to repeat it, in one call. Repeating measures
@@ -35,30 +38,63 @@ def self_certainty(
     """
     if method not in METHODS:
         raise InputError(f"method={method!r}; expected one of {', '.join(METHODS)}")
-    tokens = read_tokens(logprobs) if logprobs is not None else tokens_of(source)
+    given = source if logprobs is None else logprobs
+    tokens = tokens_of(given)
     if not tokens and isinstance(source, str) and lm is not None:
         tokens = _read_back(source, lm)
+    average = _average(given) if not tokens and method == "mean" else None
+    if average is not None:
+        tokens = (Token("", average),)
     if not tokens:
-        raise EvidenceError(_nothing(source, lm))
+        raise EvidenceError(_nothing(source, given, lm))
     return METHODS[method](tokens)
+
+
+_LOGPROBS = ("logprobs", "logprobs_result", "logprobsResult")
+_ANSWERS = ("choices", "candidates")
 
 
 def tokens_of(source: Any) -> tuple[Token, ...]:
     """Token log-probabilities of a prediction, a response or a list; empty when there are none."""
-    if source is None or isinstance(source, str):
+    if source is None or isinstance(source, str | bytes):
         return ()
+    source = source.tolist() if hasattr(source, "tolist") else source
     if isinstance(source, list | tuple):
         return _listed(source)
-    found = read_tokens(_get(source, "logprobs") or source)
-    choices = _get(source, "choices")
-    return found or (tokens_of(choices[0]) if choices else ())
+    places = [*(_get(source, name) for name in _LOGPROBS), source]
+    found = next((tokens for tokens in map(read_tokens, places) if tokens), ())
+    answer = _first_answer(source)
+    return found or (tokens_of(answer) if answer is not None else _spoken(source))
+
+
+def _first_answer(source: Any) -> Any:
+    answers = next((a for a in (_get(source, name) for name in _ANSWERS) if a), None)
+    return answers[0] if isinstance(answers, list | tuple) else None
+
+
+def _spoken(source: Any) -> tuple[Token, ...]:
+    """Tokens of OpenAI's responses, which hold them with each part of each output."""
+    outputs = _get(source, "output")
+    items = outputs if isinstance(outputs, list | tuple) else ()
+    parts = [part for item in items for part in _get(item, "content") or ()]
+    return read_tokens([entry for part in parts for entry in _get(part, "logprobs") or ()])
+
+
+def _average(source: Any) -> float | None:
+    """Gemini's mean log-probability of a whole answer."""
+    names = ("avg_logprobs", "avgLogprobs")
+    answer = _first_answer(source)
+    places = (source, answer) if not isinstance(source, str | list | tuple) else ()
+    numbers = [_get(place, name) for place in places if place is not None for name in names]
+    tokens = [token for n in numbers for token in read_tokens([{"token": "", "logprob": n}])]
+    return tokens[0].logprob if tokens else None
 
 
 def _listed(source: Sequence[Any]) -> tuple[Token, ...]:
     """Tokens of a list of entries, of plain numbers, or of what calling a DSPy LM returns."""
-    if source and isinstance(source[0], int | float):
+    if source and isinstance(source[0], Real):
         return read_tokens([{"token": "", "logprob": value} for value in source])
-    if len(source) == 1 and _get(source[0], "logprob") is None:
+    if len(source) == 1 and read_tokens(source) == ():
         return tokens_of(source[0])
     return read_tokens(source)
 
@@ -79,10 +115,12 @@ def _read_back(text: str, lm: Any) -> tuple[Token, ...]:
     return tokens_of(outputs[0]) if isinstance(outputs[0], Mapping) else ()
 
 
-def _nothing(source: Any, lm: Any) -> str:
+def _nothing(source: Any, given: Any, lm: Any) -> str:
     model = getattr(lm, "model", None) or _get(source, "model") or "the model"
+    broken = why_unusable(_get(given, "logprobs") or given)
+    why = f" that can be used: {broken}" if broken else ""
     return (
-        f"{model} gave no token log-probabilities. Either ask for them when generating "
+        f"{model} gave no token log-probabilities{why}. Either ask for them when generating "
         "(dspy.LM(..., logprobs=True, top_logprobs=5), with a model that has them), or pass the "
         "text with lm= to have a model read it back, which is weaker"
     )

@@ -54,14 +54,23 @@ def read_run(path: str | Path) -> Run:
         DataError: A line cannot be read, or ranks a document a second time.
     """
     scores: dict[str, dict[str, float]] = {}
-    for number, line in numbered_lines(path):
-        where = f"{path}, line {number}"
-        query_id, document_id, score = _run_columns(line.split(), where)
+    for where, query_id, document_id, score in run_rows(path):
         ranked = scores.setdefault(query_id, {})
         if document_id in ranked:
             raise DataError(f"{where}: document {document_id!r} is ranked twice for {query_id!r}.")
         ranked[document_id] = score
     return {query_id: in_trec_order(ranked) for query_id, ranked in scores.items()}
+
+
+def run_rows(path: str | Path) -> Iterator[tuple[str, str, str, float]]:
+    """The rows of a run as they stand: place, query id, document id, score.
+
+    Raises:
+        DataError: A line cannot be read.
+    """
+    for number, line in numbered_lines(path):
+        where = f"{path}, line {number}"
+        yield where, *_run_columns(line.split(), where)
 
 
 def in_trec_order(scores: Mapping[str, float]) -> list[tuple[str, float]]:

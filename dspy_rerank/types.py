@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 Kind = Literal["pointwise", "pairwise", "setwise", "listwise"]
 Status = Literal["ok", "repaired", "none", "unknown"]
 Evidence = Literal["auto", "generate", "logprobs", "likelihood", "stated", "function"]
-ConfidenceSource = Literal["logprob", "stated", "vote", "none"]
+ConfidenceSource = Literal["logprob", "model", "stated", "vote", "none"]
 Failure = Literal["transient", "lasting", "fatal"]
 """Whether asking again may help, will not help, or nothing will until a person acts."""
 
@@ -56,13 +56,16 @@ class Judgment:
         score: Pointwise: the grade, or the log-likelihood in evidence mode ``likelihood``.
         confidence: In [0, 1]: probability that the answer (``best``, the tie, the first of
             ``order``, the likeliest grade) is right.
-        confidence_source: Where the confidence comes from; ``none`` when there is none.
+        confidence_source: Where the confidence comes from: token log-probabilities, a decision
+            ``model``'s own probabilities, its words, votes; ``none`` when there is none.
         evidence: How the answer was taken out of the model.
         probabilities: That each member of the group is the better, the best or the first one,
-            in the group's order, where the evidence tells.
+            in the group's order, where the evidence tells; of a calibrated likelihood, that the
+            passage is relevant.
         reason: Why the judgment is unknown, what was repaired, or why there is no confidence.
         raw: The model's answer as it came, for the audit trail.
         asks: How many questions this judgment combines (2 for a swapped pair).
+        cut: Members of the group whose end the judge did not see, for want of context.
     """
 
     kind: Kind
@@ -79,6 +82,7 @@ class Judgment:
     reason: str = ""
     raw: str = ""
     asks: int = 1
+    cut: Group = ()
 
     @property
     def known(self) -> bool:
@@ -106,7 +110,8 @@ class Judgment:
         """This judgment, given over local places ``0..m-1``, said of the positions in ``group``."""
         order = None if self.order is None else tuple(group[i] for i in self.order)
         best = None if self.best is None else group[self.best]
-        return replace(self, group=tuple(group[i] for i in self.group), order=order, best=best)
+        judged, cut = (tuple(group[i] for i in places) for places in (self.group, self.cut))
+        return replace(self, group=judged, order=order, best=best, cut=cut)
 
 
 class Outcome(NamedTuple):
@@ -174,6 +179,8 @@ class Usage:
         completion_tokens: Paid tokens written by the model.
         cost: US dollars, or ``None`` when any price is unknown.
         seconds: Wall-clock time.
+        cached_tokens: Those of the prompt tokens that a provider's prompt cache had.
+        cost_reason: Why the cost is unknown, if it is.
     """
 
     calls: int = 0
@@ -185,6 +192,8 @@ class Usage:
     completion_tokens: int = 0
     cost: float | None = None
     seconds: float = 0.0
+    cached_tokens: int = 0
+    cost_reason: str = ""
 
     @property
     def paid_calls(self) -> int:
@@ -198,6 +207,8 @@ class Usage:
         cost = None if not costs or None in costs else sum(c for c in costs if c is not None)
         names = (
             "calls", "cached_calls", "failed_calls", "rounds",
-            "passages_read", "prompt_tokens", "completion_tokens", "seconds",
+            "passages_read", "prompt_tokens", "completion_tokens", "seconds", "cached_tokens",
         )  # fmt: skip
-        return Usage(**{n: getattr(self, n) + getattr(other, n) for n in names}, cost=cost)
+        sums = {n: getattr(self, n) + getattr(other, n) for n in names}
+        why = "" if cost is not None else self.cost_reason or other.cost_reason
+        return Usage(**sums, cost=cost, cost_reason=why)

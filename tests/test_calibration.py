@@ -3,6 +3,7 @@
 import json
 import random
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import dspy
 import pytest
@@ -11,12 +12,17 @@ import dspy_rerank as dr
 from dspy_rerank.calibration import (
     FITS,
     Calibration,
+    answers,
+    brier_score,
     expected_calibration_error,
     fit_isotonic,
+    is_right,
     reliability,
+    standings,
 )
 from dspy_rerank.errors import InputError
 from dspy_rerank.testing import scripted_lm
+from dspy_rerank.types import Judgment
 
 
 def sample(truth, n=4000, seed=0):
@@ -27,7 +33,7 @@ def sample(truth, n=4000, seed=0):
 
 
 def test_bars_count_every_answer_once():
-    bars = reliability([0.05, 0.05, 1.0], [False, True, True])
+    bars = reliability([0.05, 0.05, 1.0], [False, True, True]).bins
     assert [(b.low, b.answers, b.accuracy) for b in bars] == [(0.0, 2, 0.5), (0.9, 1, 1.0)]
 
 
@@ -35,6 +41,101 @@ def test_the_error_is_the_weighted_gap():
     confidences, right = [0.9] * 4 + [0.2] * 6, [True, True, False, False] + [False] * 6
     error = expected_calibration_error(confidences, right)
     assert error == pytest.approx(0.4 * 0.4 + 0.6 * 0.2)
+
+
+def test_bars_of_equal_mass_hold_as_many_answers_and_keep_equal_confidences_together():
+    confidences = [0.9] * 6 + [0.1, 0.2, 0.3, 0.4]
+    right = [True] * 3 + [False] * 7
+    by_mass = expected_calibration_error(confidences, right, 2, by="mass")
+    assert by_mass == pytest.approx(0.4 * 0.25 + 0.6 * 0.4)
+    shuffled = random.Random(3).sample(list(zip(confidences, right, strict=True)), 10)
+    again = expected_calibration_error(*zip(*shuffled, strict=True), 2, by="mass")
+    assert again == pytest.approx(by_mass)
+
+
+def test_bars_of_equal_mass_do_not_overlook_a_crowded_bar():
+    rng = random.Random(0)
+    confidences = [0.90 + rng.random() / 20 for _ in range(2000)]
+    right = [sure > 0.925 for sure in confidences]
+    by_width = expected_calibration_error(confidences, right)
+    by_mass = expected_calibration_error(confidences, right, by="mass")
+    assert by_mass == pytest.approx(0.5, abs=0.03)
+    assert by_width == pytest.approx(0.425, abs=0.03)
+
+
+def test_the_brier_score_is_the_mean_squared_distance():
+    assert brier_score([1.0, 0.5], [True, False]) == pytest.approx(0.125)
+
+
+def test_a_perfect_model_has_a_small_error_and_an_overconfident_one_has_not():
+    fair = reliability(*sample(lambda sure: sure))
+    bold = reliability(*sample(lambda sure: 0.5))
+    assert (fair.ece < 0.03, fair.ece_mass < 0.03) == (True, True)
+    assert bold.ece == pytest.approx(0.25, abs=0.03)
+    assert fair.brier < bold.brier
+
+
+def test_a_report_is_a_table_json_and_a_drawing():
+    report = reliability([0.95, 0.9, 0.2], [True, True, False])
+    assert "3 answers, 67% right" in str(report)
+    assert json.loads(json.dumps(report.to_dict()))["bins"][0]["answers"] == 1
+    svg = ElementTree.fromstring(report.to_svg())
+    bars = [each for each in svg.iter() if each.tag.endswith("rect")]
+    assert len(bars) == len(report.bins) == 2
+
+
+def pointwise(score, **more):
+    return Judgment("pointwise", (0,), "ok", score=score, **more)
+
+
+VERDICTS = {
+    "a grade near the label": (pointwise(2.6), [3], True),
+    "a grade off the label": (pointwise(2.4), [3], False),
+    "a grade without a label": (pointwise(2.0), [None], None),
+    "likely and relevant": (
+        pointwise(-2, evidence="likelihood", probabilities=(0.7,)), [1], True,
+    ),
+    "likely and not relevant": (
+        pointwise(-2, evidence="likelihood", probabilities=(0.7,)), [0], False,
+    ),
+    "unlikely and not relevant": (
+        pointwise(-9, evidence="likelihood", probabilities=(0.1,)), [0], True,
+    ),
+    "the better of two": (Judgment("pairwise", (0, 1), "ok", best=1), [0, 2], True),
+    "the worse of two": (Judgment("pairwise", (0, 1), "ok", best=0), [0, 2], False),
+    "a tie of different labels": (Judgment("pairwise", (0, 1), "ok", tie=True), [0, 2], False),
+    "a pair of equal labels": (Judgment("pairwise", (0, 1), "ok", best=0), [2, 2], None),
+    "a pair with a label missing": (Judgment("pairwise", (0, 1), "ok", best=0), [2, None], None),
+    "one of the best": (Judgment("setwise", (0, 1, 2), "ok", best=1), [3, 3, 0], True),
+    "not the best": (Judgment("setwise", (0, 1, 2), "ok", best=2), [3, 3, 0], False),
+    "none where none is": (Judgment("setwise", (0, 1), "none"), [0, None], True),
+    "none where one is": (Judgment("setwise", (0, 1), "none"), [0, 1], False),
+    "an order by its first": (Judgment("listwise", (0, 1), "ok", order=(1, 0)), [0, 1], True),
+    "an unknown": (Judgment("setwise", (0, 1), "unknown"), [0, 1], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_which_judgments_are_right(name):
+    judgment, grades, right = VERDICTS[name]
+    assert is_right(judgment, grades, scale=(0, 3), top=3) is right
+
+
+def test_labels_are_put_on_the_judges_scale():
+    judged = [((pointwise(3.0, confidence=0.8),), [1]), ((pointwise(1.0, confidence=0.6),), [0])]
+    assert answers(judged, scale=(0, 3)) == ((0.8, 0.6), (True, False))
+
+
+def test_judgments_without_confidence_or_label_are_left_out():
+    judged = [((pointwise(1.0), pointwise(1.0, confidence=0.6)), [None])]
+    assert answers(judged) == ((), ())
+
+
+def test_standings_are_within_the_query_and_none_where_nothing_differs():
+    first, second = standings([-2.0, -4.0])
+    assert standings([-12.0, -14.0]) == pytest.approx((first, second))
+    assert first > 0.5 > second
+    assert standings([-3.0, -3.0]) is standings([-3.0]) is standings([]) is None
 
 
 @pytest.mark.parametrize("method", FITS)

@@ -109,3 +109,107 @@ def test_many_refusals_of_one_wave_are_one_refusal():
     for _ in range(8):
         limit.refused(None)
     assert limit.reserve() <= 1.0
+
+
+def test_a_refusal_halves_the_places_and_answers_bring_them_back():
+    clock = Clock()
+    limit = Limit(clock=clock)
+    assert [limit.enter() for _ in range(8)] == [True] * 8
+    limit.refused(0.0)
+    for _ in range(8):
+        limit.leave()
+    assert [limit.enter() for _ in range(5)] == [True] * 4 + [False]
+    limit.leave()
+    for _ in range(9):
+        limit.correct(0, 0)
+    assert [limit.enter() for _ in range(3)] == [True, True, False]
+    for _ in range(150):
+        limit.correct(0, 0)
+    assert all(limit.enter() for _ in range(50))
+
+
+def test_one_wave_of_refusals_halves_the_places_once():
+    clock = Clock()
+    limit = Limit(clock=clock)
+    for _ in range(8):
+        limit.enter()
+    for _ in range(8):
+        limit.refused(5.0)
+    for _ in range(8):
+        limit.leave()
+    assert sum(limit.enter() for _ in range(8)) == 4
+
+
+def test_a_model_that_always_refuses_keeps_one_place():
+    clock = Clock()
+    limit = Limit(clock=clock)
+    for _ in range(20):
+        limit.enter()
+        limit.refused(0.0)
+        limit.leave()
+        clock.now += 100
+    assert [limit.enter(), limit.enter()] == [True, False]
+
+
+def test_places_may_be_few_from_the_start():
+    limit = Limit(at_once=2, clock=Clock())
+    assert [limit.enter() for _ in range(3)] == [True, True, False]
+
+
+def test_nobody_is_kept_waiting_for_longer_than_is_sensible():
+    limit = Limit(clock=Clock())
+    limit.refused(3000.0)
+    assert limit.reserve() == 60.0
+
+
+def in_flight(limit):
+    """The most turns that are taken at once when twenty are wanted."""
+    inside, most = 0, 0
+
+    async def one():
+        nonlocal inside, most
+        async with limit.turn():
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0.001)
+            inside -= 1
+
+    async def all_of_them():
+        await asyncio.gather(*(one() for _ in range(20)))
+
+    asyncio.run(all_of_them())
+    return most
+
+
+def test_turns_wait_for_a_place():
+    assert in_flight(Limit(at_once=3)) == 3
+
+
+def test_a_turn_that_is_cancelled_gives_its_place_back():
+    limit = Limit(at_once=1, rpm=1)
+
+    async def run():
+        async with limit.turn():
+            pass
+        waiting = asyncio.ensure_future(limit.turn().__aenter__())
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return limit.enter()
+
+    assert asyncio.run(run())
+
+
+def test_a_concurrent_identical_question_is_asked_once():
+    lm = scripted_lm("2", latency=0.01)
+
+    class Twice(dr.ScoreSort):
+        def _plan(self, n, top_k, evidence):
+            answers = yield [(0,), (0,), (1,), (0,)]
+            from dspy_rerank.types import Outcome
+
+            return Outcome(tuple(range(n)), tuple(answer.score for answer in answers[:n]))
+
+    with dspy.context(lm=lm):
+        usage = Twice(dr.PointwiseJudge())("q", ["x", "y"]).ranking.usage
+    assert len(lm.engine.prompts) == usage.calls == 2

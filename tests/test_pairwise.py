@@ -1,8 +1,14 @@
 """Ranking anything by comparisons."""
 
+import math
+import subprocess
+import sys
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import dspy
+import numpy as np
 import pytest
 
 import dspy_rerank as dr
@@ -58,6 +64,35 @@ def test_the_deterministic_path_asks_no_model():
     assert result.usage.prompt_tokens == 0
 
 
+def test_the_deterministic_path_needs_no_model_and_no_litellm():
+    code = (
+        "import sys, dspy_rerank as dr\n"
+        "found = dr.pairwise_rerank(['a', 'bbb', 'cc'], compare=lambda l, r, c: len(l) - len(r))\n"
+        "assert found.ranked == ['bbb', 'cc', 'a'], found\n"
+        "assert found.usage.prompt_tokens == 0 and found.usage.cost == 0.0\n"
+        "assert not {'litellm', 'optuna'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_model_tier_is_the_name_of_a_model(monkeypatch):
+    lm, asked = scripted_lm("A"), []
+    monkeypatch.setattr(dr.models, "get", lambda name: asked.append(name) or lm)
+    dr.pairwise_rerank(["x", "y"], model_tier="cheap")
+    assert asked == ["cheap"]
+    assert lm.engine.prompts
+
+
+def test_a_model_in_the_options_goes_before_the_tier():
+    lm = scripted_lm("A")
+    dr.pairwise_rerank(["x", "y"], model_tier="no such model", llm_options={"lm": lm})
+    assert lm.engine.prompts
+
+
+def test_candidates_may_come_from_an_iterator():
+    assert dr.pairwise_rerank(iter(WORDS), compare=longer).indices == [1, 2, 3, 0]
+
+
 def test_scores_stay_with_the_original_candidates():
     scores = dr.pairwise_rerank(["x", "yy"], compare=longer).scores
     assert [(s.index, s.candidate, s.wins, s.losses, s.ties) for s in scores] == [
@@ -68,9 +103,21 @@ def test_scores_stay_with_the_original_candidates():
     assert all(s.comparisons == s.wins + s.losses + s.ties for s in scores)
 
 
-LEFT = ("left", "A", "a", "first", " Left ", 1, 0.25, True, {"winner": "left"}, {"winner": 3})
-RIGHT = ("right", "B", "b", "second", "SECOND", -1, -0.25, False, {"winner": "right"})
-TIE = ("tie", "equal", "Tie", 0, 0.0, {"winner": "equal"})
+LEFT = (
+    "left", "A", "a", "first", " Left ", "A.", "[A]", "Candidate A", 1, 0.25, True, math.inf,
+    Fraction(1, 2), np.float32(0.5), np.bool_(True), {"winner": "left"}, {"winner": 3},
+    {"winner": True}, {"Winner": "A"}, {"preferred": "first"}, {"choice": "left"},
+)  # fmt: skip
+RIGHT = (
+    "right", "B", "b", "second", "SECOND", -1, -0.25, False, -math.inf, Decimal("-0.1"),
+    np.int64(-2), np.bool_(False), {"winner": "right"}, {"winner": -1}, {"better": "B"},
+    {"result": "second"},
+)  # fmt: skip
+TIE = (
+    "tie", "equal", "Tie", "equals", "draw", "same", "neither", 0, 0.0, -0.0, np.float64(0),
+    {"winner": "equal"}, {"winner": 0}, {"preference": "tie"},
+)  # fmt: skip
+UNKNOWN = (None, "", "  ", {"winner": None}, {"winner": ""})
 
 
 @pytest.mark.parametrize(
@@ -80,6 +127,38 @@ TIE = ("tie", "equal", "Tie", 0, 0.0, {"winner": "equal"})
 def test_every_way_to_say_who_wins(said, winner):
     (comparison,) = dr.pairwise_rerank(["x", "y"], compare=lambda *_: said).comparisons
     assert comparison.winner == winner
+
+
+@pytest.mark.parametrize("said", UNKNOWN)
+def test_a_function_that_says_nothing_is_nobodys_win(said):
+    result = dr.pairwise_rerank(["x", "y"], compare=lambda *_: said)
+    assert result.comparisons[0].winner == "unknown"
+    assert "returned" in result.comparisons[0].reasoning
+    assert result.ranked == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sure"),
+    [(0.9, 0.9), (1, 1.0), ("0.8", 0.8), (np.float32(0.5), 0.5), (1.5, 1.0), (-1, 0.0)],
+)
+def test_a_confidence_is_a_number_from_zero_to_one(given, sure):
+    said = {"winner": "A", "confidence": given}
+    (comparison,) = dr.pairwise_rerank(["x", "y"], compare=lambda *_: said).comparisons
+    assert (comparison.confidence, comparison.confidence_source) == (sure, "stated")
+
+
+@pytest.mark.parametrize("given", [None, math.nan, "high", True, [0.5]])
+def test_a_confidence_that_is_none_is_never_zero(given):
+    said = {"winner": "A", "confidence": given}
+    (comparison,) = dr.pairwise_rerank(["x", "y"], compare=lambda *_: said).comparisons
+    assert (comparison.confidence, comparison.confidence_source) == (None, "none")
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reason", "rationale", "Explanation"])
+def test_reasoning_may_go_by_other_names(name):
+    said = {"winner": "A", name: "newer", "confidence": 0.5}
+    (comparison,) = dr.pairwise_rerank(["x", "y"], compare=lambda *_: said).comparisons
+    assert comparison.reasoning == "newer"
 
 
 def test_confidence_and_reasoning_are_kept():

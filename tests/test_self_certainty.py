@@ -1,8 +1,10 @@
 """How sure a model was, from every shape in which log-probabilities come."""
 
 import math
+from types import SimpleNamespace
 
 import dspy
+import numpy as np
 import pytest
 from dspy import lm15
 
@@ -39,8 +41,42 @@ def litellm_response():
     return ModelResponse(model="m", choices=[{**choice, "logprobs": {"content": ENTRIES}}])
 
 
+def responses():
+    """As OpenAI's Responses API answers: log-probabilities with each part of each output."""
+    said = {"type": "output_text", "text": "A.", "logprobs": ENTRIES}
+    return {"output": [{"type": "reasoning", "summary": []}, {"content": [said]}]}
+
+
+def text_completion():
+    tops = [{"A": -0.10, "B": -3.0}, {".": -0.20}]
+    parallel = {"tokens": ["A", "."], "token_logprobs": [-0.10, -0.20], "top_logprobs": tops}
+    return {
+        "model": "m",
+        "choices": [{"text": "A.", "logprobs": {**parallel, "text_offset": [0, 1]}}],
+    }
+
+
+def gemini():
+    chosen = [{"token": e["token"], "tokenId": 7, "logProbability": e["logprob"]} for e in ENTRIES]
+    tops = [{"candidates": [each]} for each in chosen]
+    return {"candidates": [{"logprobsResult": {"chosenCandidates": chosen, "topCandidates": tops}}]}
+
+
+def gemini_object():
+    chosen = [SimpleNamespace(token=e["token"], log_probability=e["logprob"]) for e in ENTRIES]
+    result = SimpleNamespace(chosen_candidates=chosen, top_candidates=None)
+    return SimpleNamespace(candidates=[SimpleNamespace(logprobs_result=result)])
+
+
 SHAPES = {
     "entries": lambda: ENTRIES,
+    "array": lambda: np.array([-0.10, -0.20]),
+    "list of short floats": lambda: [np.float32(-0.10), np.float32(-0.20)],
+    "text completion": text_completion,
+    "responses": responses,
+    "gemini": gemini,
+    "gemini object": gemini_object,
+    "gemini mean": lambda: {"candidates": [{"avgLogprobs": -0.15}]},
     "tuples of numbers": lambda: (-0.10, -0.20),
     "openai mapping": lambda: {"content": ENTRIES},
     "openai response": lambda: {"model": "m", "choices": [{"logprobs": {"content": ENTRIES}}]},
@@ -77,6 +113,14 @@ ABSENT = {
     "not a number": [{"token": "A", "logprob": "high"}],
     "nan": [{"token": "A", "logprob": math.nan}],
     "minus infinity": [{"token": "A", "logprob": -math.inf}],
+    "a text for a number": [{"token": "A", "logprob": "-0.1"}],
+    "truth values": [True, False],
+    "a number alone": 0.5,
+    "bytes": b"A",
+    "an empty array": np.array([]),
+    "numbers with nan": [-0.1, math.nan],
+    "a null among parallel lists": {"tokens": ["A", "."], "token_logprobs": [None, -0.2]},
+    "parallel lists of two lengths": {"tokens": ["A", "."], "token_logprobs": [-0.2]},
     "half of them missing": [*ENTRIES, {"token": "x", "logprob": None}],
     "prediction without": dspy.Prediction(answer="A"),
 }
@@ -93,6 +137,23 @@ def test_the_error_names_the_model_and_the_two_ways_out():
         dr.self_certainty({"model": "big-model", "choices": []})
     for part in ("big-model", "logprobs=True", "lm="):
         assert part in str(caught.value)
+
+
+def test_a_broken_entry_is_named():
+    with pytest.raises(EvidenceError, match=r"entry 1 is .*nan"):
+        dr.self_certainty([{"token": "A", "logprob": -0.1}, {"token": "B", "logprob": math.nan}])
+
+
+@pytest.mark.parametrize("method", ["min", "margin", "entropy", "kl"])
+def test_a_mean_alone_is_enough_for_the_mean_only(method):
+    with pytest.raises(EvidenceError):
+        dr.self_certainty({"candidates": [{"avgLogprobs": -0.15}]}, method=method)
+
+
+def test_alternatives_of_a_text_completion_are_read():
+    assert dr.self_certainty(text_completion(), method="margin") == pytest.approx(
+        (1 - math.exp(-2.9)) / (1 + math.exp(-2.9))
+    )
 
 
 def test_a_text_alone_asks_no_model():

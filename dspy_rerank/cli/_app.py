@@ -13,7 +13,7 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    0 is success, 2 bad input, 1 a failing model, 130 an interrupt.
+    0 is success, 2 bad input, 1 a failing model, 3 a limit that was reached, 130 an interrupt.
     """
     # DSPy and LiteLLM would otherwise fetch a price list from the network on first use.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -43,14 +43,34 @@ def _complain(error: BaseException, code: int) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
     from .. import __version__
-    from . import compare, compiling, demo, evaluating, models, ranking
+    from . import (
+        batch,
+        compare,
+        compiling,
+        demo,
+        estimating,
+        evaluating,
+        models,
+        ranking,
+        serve,
+    )
 
     top = argparse.ArgumentParser(
         prog="dspy-rerank", description="LLM reranking as an optimizable program."
     )
     top.add_argument("--version", action="version", version=f"dspy-rerank {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (demo, ranking, compiling, evaluating, compare, models):
+    for command in (
+        demo,
+        ranking,
+        estimating,
+        compiling,
+        evaluating,
+        compare,
+        models,
+        serve,
+        batch,
+    ):
         command.add_to(commands)
     return top
 

@@ -64,3 +64,24 @@ def writable(path: str) -> Path:
     if target.is_dir() or not target.parent.is_dir():
         raise InputError(f"{path}: cannot be written; its folder must exist and it must be a file")
     return target
+
+
+def names_of(text: str | None) -> list[str]:
+    """Names that are given in one argument, separated by commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def dollars(text: str) -> float:
+    """US dollars, 0 or more, for argparse."""
+    return number(text, "US dollars")
+
+
+def number(text: str, what: str) -> float:
+    """A finite number of at least 0, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e12:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of {what}")
+    return value

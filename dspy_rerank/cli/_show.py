@@ -49,18 +49,23 @@ def complain(text: str) -> None:
     sys.stderr.write(f"dspy-rerank: {' '.join(text.split())}\n")
 
 
+def note(text: str) -> None:
+    """A line for people on standard error, beside results."""
+    sys.stderr.write(text + "\n")
+
+
 @contextmanager
-def progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """Gives a function ``(what, done, total)`` that draws bars on a terminal's stderr."""
+def progress(quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Gives a function ``(what, done, total, note="")`` that draws bars on a terminal's stderr."""
     screen = Console(stderr=True)
     shown = screen.is_terminal and not quiet
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn())  # fmt: skip # noqa: E501
     with Progress(*columns, console=screen, disable=not shown, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def update(what: str, done: int, total: int) -> None:
+        def update(what: str, done: int, total: int, note: str = "") -> None:
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
+            bars.update(tasks[what], completed=done, total=total, description=f"{what}{note}")
 
         yield update

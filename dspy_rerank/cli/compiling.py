@@ -18,6 +18,7 @@ from ._show import emit, progress, say, show_evaluation
 from .evaluating import measured
 
 FRACTIONS = (0.35, 0.3, 0.35)
+COSTS = ("tokens", "calls", "rounds", "money")
 
 
 def add_to(commands: Any) -> None:
@@ -55,7 +56,12 @@ def _add_search(command: argparse.ArgumentParser) -> None:
     group.add_argument("--trials", type=positive, metavar="N", help="settings to try (40)")
     group.add_argument("--max-calls", type=positive, metavar="N", help="judge calls in all")
     group.add_argument("--timeout", type=float, metavar="SECONDS")
-    group.add_argument("--cost", choices=("tokens", "calls"), help="a second objective")
+    group.add_argument("--max-cost", type=float, metavar="DOLLARS", help="spent on it in all")
+    group.add_argument("--cost", choices=COSTS, help="of serving: a second objective")
+    group.add_argument(
+        "--try-lm", action="append", dest="lms", metavar="NAME",
+        help="a further model to choose among; may be given several times",
+    )  # fmt: skip
     group.add_argument(
         "--instructions", action="append", metavar="TEXT",
         help="a wording to try; may be given several times",
@@ -104,8 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments that were given for the search and the models."""
     names = (
-        "trials", "max_calls", "timeout", "cost", "instructions", "demos", "storage", "study_name",
-        "seed", "reflection_lm",
+        "trials", "max_calls", "max_cost", "timeout", "cost", "lms", "instructions", "demos",
+        "storage", "study_name", "seed", "reflection_lm",
     )  # fmt: skip
     given = {name: getattr(arguments, name) for name in names}
     if given["demos"] is not None:
@@ -141,8 +147,7 @@ def compiled_and_proved(
     with progress(quiet) as bars, dspy.context(lm=lm):
 
         def tell(state: SearchProgress) -> None:
-            what = f"compiling (best {state.best:.4f}, {state.calls} calls)"
-            bars("compiling" if state.done < state.trials else what, state.done, state.trials)
+            bars("compiling", state.done, state.trials, note_of(state))
 
         compiled = (recipe or Recipe("search")).compile(
             student, trainset=train, valset=validation, lm=lm, metric=metric, progress=tell,
@@ -156,6 +161,13 @@ def compiled_and_proved(
         **{row.name: round(row.mean(metric).mean, 6) for row in found.rows},
     }
     return compiled, found
+
+
+def note_of(state: Any) -> str:
+    """Best value, calls and money so far, for a progress bar."""
+    best = "" if state.best != state.best else f"best {state.best:.4f}, "
+    money = "" if not state.cost else f", ${state.cost:.4f}"
+    return f" ({best}{state.calls} calls{money})"
 
 
 def numbers(text: str) -> list[int]:
@@ -193,20 +205,37 @@ def show_card(compiled: Reranker) -> None:
             f"{card['judge']['optimizer']}: {gain['uncompiled']:.4f} to {gain['compiled']:.4f} on "
             f"{gain['questions']} single questions, {card['judge']['spent']['calls']} calls"
         )
-    if "variant" in chosen:
-        say(f"chosen: {chosen['variant']}; prior weight {chosen['prior']:g}")
-    else:
-        kept = "the compiled prompt" if chosen["kept"] else "the prompt as it was"
-        say(f"chosen: {kept}, {chosen['demos']} demonstrations")
+    say(f"chosen: {chosen_words(chosen)}")
+    if chosen.get("why"):
+        say(f"because {chosen['why']}")
+    checked = card.get("cross_validation")
+    if checked:
+        mean, lo, hi = checked["gain_over_uncompiled"]
+        say(
+            f"cross-validated gain over uncompiled: {mean:+.4f} [{lo:+.4f}, {hi:+.4f}] on "
+            f"{checked['queries']} queries, each left out of the choice"
+        )
     incoming = f"incoming {val['incoming']:.4f}, " if "incoming" in val else ""
     say(
         f"validation ({val['queries']} queries): {incoming}"
         f"uncompiled {val['uncompiled']:.4f}, compiled {val['compiled']:.4f}"
     )
     say(
-        f"compiling took {spent['calls']} calls, {spent['prompt_tokens']} prompt tokens, "
+        f"compiling took {spent['calls']} new calls for {spent['questions']} questions, "
+        f"{spent['prompt_tokens']} prompt tokens, "
         f"{spent['seconds']:.0f} s"
     )
+
+
+def chosen_words(chosen: dict[str, Any]) -> str:
+    """What of the program was changed."""
+    if "weights" in chosen:
+        judges = [f"{each['weight']:g} x {each['judge']}" for each in chosen["weights"]]
+        return f"{', '.join(judges)}; prior weight {chosen['prior']:g}"
+    if "variant" in chosen:
+        return f"{chosen['variant']}; prior weight {chosen['prior']:g}"
+    kept = "the compiled prompt" if chosen["kept"] else "the prompt as it was"
+    return f"{kept}, {chosen['demos']} demonstrations"
 
 
 def verdict(found: Evaluation) -> str:

@@ -9,7 +9,7 @@ import dspy
 from .. import models
 from ..defaults import EMBEDDED
 from ..errors import InputError
-from ..models.aliases import Aliases, deployments
+from ..models.aliases import Aliases, deployments, rates
 from ..models.probe import Probe, probe
 from ._app import FAILED
 from ._common import add_json
@@ -22,8 +22,9 @@ def add_to(commands: Any) -> None:
         "models",
         help="list models, check that they answer, probe what they can do",
         description="list: show each alias and where it leads. check: resolve each and ask it one "
-        "question, every deployment of a group. probe: one question each, and what came with the "
-        "answer: log-probabilities, alternatives, size and price.",
+        "question, every deployment of a group. probe: four questions each, some 3,000 tokens, and "
+        "what came with the answers: log-probabilities, alternatives, whether a JSON schema and "
+        "the prompt cache work, size and price.",
     )
     command.add_argument("action", nargs="?", choices=("list", "check", "probe"), default="list")
     command.add_argument("name", nargs="?", help="for check and probe: one alias or model only")
@@ -58,22 +59,23 @@ def _aliases(loaded: Aliases, as_json: bool) -> int:
     """What the file says; no key is looked up."""
     rows = [_alias_row(loaded, alias) for alias in loaded]
     if as_json:
-        emit({"config": loaded.config.source, "aliases": rows})
+        found = {"config": loaded.config.source, "aliases": rows}
+        emit({**found, "unused": list(loaded.config.unused)})
         return 0
     cells = [[row["alias"], ", ".join(row["models"]), ", ".join(row["fallbacks"]) or "-",
-              _number(row["rpm"]), _number(row["tpm"])] for row in rows]  # fmt: skip
-    show_table([["alias", "models", "fallbacks", "rpm", "tpm"], *cells])
+              *(_number(row[name]) for name in ("rpm", "tpm", "at_once"))]
+             for row in rows]  # fmt: skip
+    show_table([["alias", "models", "fallbacks", "rpm", "tpm", "at once"], *cells])
     return 0
 
 
 def _alias_row(loaded: Aliases, alias: str) -> dict[str, Any]:
     group = loaded.config.groups[alias]
-    rates = {name: [d.total(name) for d in group] for name in ("rpm", "tpm")}
     return {
         "alias": alias,
         "models": [deployment.model for deployment in group],
         "fallbacks": list(loaded.config.fallbacks.get(alias, ())),
-        **{n: None if None in v else sum(x or 0 for x in v) for n, v in rates.items()},
+        **rates(group),
     }
 
 
@@ -96,32 +98,38 @@ def _ask(arguments: argparse.Namespace, loaded: Aliases | None) -> int:
 
 def _probed(arguments: argparse.Namespace, loaded: Aliases | None) -> Iterator[tuple[str, Probe]]:
     """Every model that is meant, asked one after the other."""
-    looking = arguments.action == "probe"
+    thorough = arguments.action == "probe"
     if loaded is None or (arguments.name and "/" in arguments.name):
         name = arguments.name or EMBEDDED
-        yield name, probe(models.get(name), table=name if looking else None)
+        table = name if thorough and not name.startswith(models.PREFIX) else None
+        yield name, probe(models.get(name), table=table, thorough=thorough)
         return
     if arguments.name and arguments.name not in loaded:
         raise InputError(f"there is no alias {arguments.name!r}; the file has {', '.join(loaded)}")
     for alias in [arguments.name] if arguments.name else loaded:
-        for name, model, made in deployments(loaded, alias):
+        if "*" in alias:
+            continue  # a pattern: what it stands for is not known before it is named
+        for name, deployment, made in deployments(loaded, alias):
+            table = deployment.model if thorough else None
             try:
-                told = probe(made(), table=model if looking else None)
+                told = probe(made(), table=table, thorough=thorough, info=deployment.info)
             except InputError as error:
-                told = Probe(model, problem=str(error))
+                told = Probe(deployment.model, problem=str(error))
             yield name, told
 
 
-COLUMNS = ["model", "answer", "seconds", "logprobs", "alternatives", "JSON schema", "context",
-           "$/M read", "$/M written"]  # fmt: skip
+COLUMNS = ["model", "answer", "seconds", "logprobs", "alternatives", "JSON schema", "prompt cache",
+           "context", "$/M read", "$/M written"]  # fmt: skip
 
 
 def _row(name: str, told: Probe) -> list[str]:
     schema = {True: "yes", False: "no", None: "?"}[told.json_schema]
+    cached = told.cached_tokens
+    remembers = "?" if cached is None else f"{cached} tokens" if cached else "no"
     thinks = " (thinks)" if told.thinks else ""
     return [
         name, " ".join(told.answer.split())[:20] + thinks or "-", f"{told.seconds:.1f}",
-        "yes" if told.logprobs else "no", str(told.top or "-"), schema,
+        "yes" if told.logprobs else "no", str(told.top or "-"), schema, remembers,
         _number(told.context), _number(told.prompt_price), _number(told.completion_price),
     ]  # fmt: skip
 

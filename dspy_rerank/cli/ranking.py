@@ -1,27 +1,42 @@
-"""``dspy-rerank rerank``: rank documents from a file or standard input."""
+"""``dspy-rerank rerank``: one query's documents, or a file of queries with theirs."""
 
 import argparse
-import csv
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import dspy
 
 from ..errors import InputError
+from ..ranking import Ranking
+from . import streaming
 from ._app import FAILED, positive
 from ._common import add_json, add_model, model, program_or_default
+from ._documents import FORMATS, read_documents
 from ._show import complain, emit, show_ranking
 
-FORMATS = ("lines", "jsonl", "csv")
+EXAMPLES = """\
+one query:     dspy-rerank rerank "capital of France" documents.txt --top-k 3
+many queries:  dspy-rerank rerank queries.jsonl --out ranked.jsonl
+               dspy-rerank rerank beir/scifact --run bm25.run --out reranked.run
+               dspy-rerank rerank topics.txt --run bm25.run --collection corpus.jsonl --out r.run
+
+A file of results (--out) is safe on disk query by query. Run the same command again after it was
+cut off, and it goes on where it stopped.
+"""
 
 
 def add_to(commands: Any) -> None:
     """Register the command."""
-    command = commands.add_parser("rerank", help="rank documents for a query")
-    command.add_argument("query")
+    command = commands.add_parser(
+        "rerank", help="rank documents for a query, or files of many queries", epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    command.add_argument(
+        "query", help="the query; with --out a file of queries with their documents (.jsonl, .csv, "
+        ".tsv, .parquet, - for JSONL on standard input), a folder with queries, corpus and a run, "
+        "TREC topics, a shipped set (ostrel), or ir_datasets:ID",
+    )  # fmt: skip
     command.add_argument(
         "documents", nargs="?", default="-", help="JSONL, CSV or plain lines; - is standard input"
     )
@@ -32,11 +47,15 @@ def add_to(commands: Any) -> None:
     command.add_argument("--trec", metavar="QID", help="print a TREC run with this query id")
     add_model(command)
     add_json(command)
+    streaming.add_to(command)
     command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Rank and print."""
+    if arguments.out:
+        return streaming.run(arguments)
+    _check_single(arguments)
     documents = list(read_documents(arguments.documents, arguments.format, arguments.text))
     if not documents:
         raise InputError(f"{arguments.documents}: no documents; expected one a line")
@@ -44,82 +63,30 @@ def run(arguments: argparse.Namespace) -> int:
     reranker = program_or_default(arguments.program, lm)
     with dspy.context(lm=lm):
         ranking = reranker(arguments.query, documents, arguments.top_k).ranking
-    if arguments.trec:
-        sys.stdout.write(ranking.to_trec(arguments.trec))
-    elif arguments.json:
-        emit(ranking.to_dict())
-    else:
-        show_ranking(ranking)
+    _show(ranking, arguments)
     failed = ranking.degraded and not ranking.judgments
     if failed:
         complain("the model failed, this is the incoming order: " + "; ".join(ranking.reasons))
     return FAILED if failed else 0
 
 
-def read_documents(path: str, form: str | None, field: str | None) -> Iterator[Any]:
-    """Documents from a file, or from standard input when the path is ``-``.
-
-    Raises:
-        InputError: A line cannot be read; the message has its number.
-    """
-    if path == "-":
-        yield from _read(sys.stdin, "standard input", form, field)
-        return
-    if not Path(path).is_file():
-        raise InputError(f"{path}: {'not a file' if Path(path).exists() else 'no such file'}")
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            yield from _read(stream, path, form or _by_ending(path), field)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-
-
-def _by_ending(path: str) -> str | None:
-    endings = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".txt": "lines"}
-    return endings.get(Path(path).suffix.lower())
-
-
-def _read(stream: TextIO, name: str, form: str | None, field: str | None) -> Iterator[Any]:
-    if form == "csv":
-        yield from _rows(stream, name, field)
-        return
-    for number, line in enumerate(stream, 1):
-        line = line.rstrip("\r\n")
-        if not line.strip():
-            continue
-        if form is None and line.lstrip().startswith(("[{", '["')):
-            raise InputError(f"{name}: a JSON array; expected one JSON object a line (JSONL)")
-        if form is None:
-            form = "jsonl" if line.lstrip().startswith(("{", '"')) else "lines"
-        yield line if form == "lines" else _object(line, f"{name}, line {number}", field)
-
-
-def _object(line: str, where: str, field: str | None) -> Any:
-    try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{where}: not JSON ({error}); expected one object a line") from None
-    if not isinstance(value, dict | str):
-        raise InputError(f"{where}: {type(value).__name__}; expected an object or a string")
-    return _with_text(value, where, field)
-
-
-def _with_text(value: Any, where: str, field: str | None) -> Any:
-    if field is None or isinstance(value, str):
-        return value
-    if field not in value:
-        raise InputError(f"{where}: no field {field!r}; it has {', '.join(map(str, value))}")
-    return {**{k: v for k, v in value.items() if k != field}, "text": value[field]}
-
-
-def _rows(stream: TextIO, name: str, field: str | None) -> Iterator[Any]:
-    reader = csv.DictReader(stream)
-    columns = reader.fieldnames or []
-    wanted = field or next((c for c in ("text", "document", "content") if c in columns), None)
-    if wanted is None or wanted not in columns:
+def _check_single(arguments: argparse.Namespace) -> None:
+    """Complain about what only a file of queries has a use for."""
+    given = streaming.given(arguments)
+    if given:
+        raise InputError(f"--{given[0]} is for files of queries; name one, and the results' --out")
+    named = Path(arguments.query).exists() or arguments.query.startswith("ir_datasets:")
+    if named and arguments.documents == "-" and sys.stdin.isatty():
         raise InputError(
-            f"{name}: no column {wanted or 'text'!r}; it has {', '.join(columns) or 'none'}; "
-            "name one with --text"
+            f"{arguments.query}: a file of queries needs --out FILE for the results; to rank "
+            "documents for one query give the query and then their file"
         )
-    for row in reader:
-        yield {**{k: v for k, v in row.items() if k and k != wanted}, "text": row[wanted] or ""}
+
+
+def _show(ranking: Ranking, arguments: argparse.Namespace) -> None:
+    if arguments.trec:
+        sys.stdout.write(ranking.to_trec(arguments.trec))
+    elif arguments.json:
+        emit(ranking.to_dict())
+    else:
+        show_ranking(ranking)

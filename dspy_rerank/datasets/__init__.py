@@ -1,5 +1,6 @@
 """Labelled data: load it from any usual format, look at it, split it, check it."""
 
+from ._clicks import from_clicks
 from ._csv import read_csv
 from ._dataset import Dataset
 from ._dl19 import read_dl19
@@ -18,6 +19,7 @@ __all__ = [
     "Problem",
     "Query",
     "check",
+    "from_clicks",
     "from_examples",
     "load",
     "overlap",

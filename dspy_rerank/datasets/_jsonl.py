@@ -1,6 +1,6 @@
 """JSON Lines: one query a line, with its documents and their grades."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,16 @@ def read_jsonl(path: str | Path, *, inputs: Sequence[str] = ()) -> Dataset:
     Raises:
         DataError: A line cannot be read.
     """
-    records = enumerate(read_objects(path), start=1)
-    queries = (_query(record, str(n), inputs, where) for n, (where, record) in records)
-    return Dataset(Path(path).stem, tuple(queries))
+    return from_records(Path(path).stem, read_objects(path), inputs)
+
+
+def from_records(
+    name: str, records: Iterable[tuple[str, dict[str, Any]]], inputs: Sequence[str] = ()
+) -> Dataset:
+    """Read one query a record, each with the place where it stands."""
+    numbered = enumerate(records, start=1)
+    queries = (_query(record, str(n), inputs, where) for n, (where, record) in numbered)
+    return Dataset(name, tuple(queries))
 
 
 def _query(record: dict[str, Any], number: str, inputs: Sequence[str], where: str) -> Query:

@@ -8,8 +8,10 @@ from ..errors import DataError, InputError
 from ._csv import read_csv
 from ._dataset import Dataset
 from ._dl19 import is_dl19, read_dl19
+from ._ir_datasets import PREFIX, read_ir_dataset
 from ._jsonl import read_jsonl
 from ._noveleval import is_noveleval, read_noveleval
+from ._parquet import read_parquet
 from ._shipped import shipped_folder, shipped_names
 from ._trec import is_collection, read_collection
 
@@ -67,6 +69,12 @@ FORMATS = (
         lambda path, options: read_csv(path, inputs=options.inputs),
         frozenset({"inputs"}),
     ),
+    Format(
+        "a .parquet file with the keys of the .jsonl or the columns of the .csv file",
+        lambda path: path.suffix.lower() in {".parquet", ".pq"},
+        lambda path, options: read_parquet(path, inputs=options.inputs),
+        frozenset({"inputs"}),
+    ),
 )
 
 
@@ -81,7 +89,8 @@ def load(
     """Load labelled queries by the name of a shipped set, or from a file or folder.
 
     Args:
-        source: ``"ostrel"``, or a path; the format is told by the ending or what a folder holds.
+        source: ``"ostrel"``, ``"ir_datasets:beir/scifact/test"`` where that package is installed,
+            or a path; the format is told by the ending or what a folder holds.
         split: Keep one of the splits that the source assigns.
         run: Test collections only: the run of first results, by path or name in the folder.
         depth: Keep so many candidates of each query; grades of the others stay in the ideal.
@@ -92,14 +101,16 @@ def load(
             such split.
         InputError: An option makes no sense for the format.
     """
-    path = _find(source)
-    options = Options(run, tuple(inputs))
-    found = _read(path, _format_of(path), options)
+    if str(source).startswith(PREFIX):
+        found = read_ir_dataset(str(source), run=run)
+    else:
+        path = find(source)
+        found = _read(path, _format_of(path), Options(run, tuple(inputs)))
     chosen = found if split is None else found.part(split)
     return chosen if depth is None else chosen.cut(depth)
 
 
-def _find(source: str | Path) -> Path:
+def find(source: str | Path) -> Path:
     """The file or folder that is meant."""
     shipped = shipped_folder(source) if isinstance(source, str) else None
     path = shipped or Path(source).expanduser()

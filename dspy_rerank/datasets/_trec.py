@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 
 def is_collection(folder: Path) -> bool:
     """Whether a folder holds a test collection, its run perhaps aside."""
-    return bool(_table(folder, "queries") and _table(folder, "corpus") and _qrels_files(folder))
+    return bool(table_of(folder, "queries") and table_of(folder, "corpus") and _qrels_files(folder))
 
 
 def read_collection(folder: str | Path, *, run: str | Path | None = None) -> Dataset:
@@ -41,7 +41,7 @@ def read_collection(folder: str | Path, *, run: str | Path | None = None) -> Dat
         DataError: A file is missing or cannot be read, or the files do not fit each other.
     """
     root = Path(folder)
-    ranked = read_run(_run_file(root, run))
+    ranked = read_run(run_file(root, run))
     judged = {path: read_qrels(path) for path in _qrels_files(root)}
     qrels = {query_id: grades for part in judged.values() for query_id, grades in part.items()}
     asked = _asked(root, judged)
@@ -74,8 +74,8 @@ def _asked(root: Path, judged: Mapping[Path, Qrels]) -> list[Entry]:
     split_files = judged if len(judged) > 1 or all(p.parent != root for p in judged) else {}
     splits = {query_id: path.stem for path in split_files for query_id in judged[path]}
     known = {query_id for qrels in judged.values() for query_id in qrels}
-    entries = _entries(_needed(root, "queries"))
-    return [e._replace(split=splits.get(e.id, e.split)) for e in entries if e.id in known]
+    found = entries(_needed(root, "queries"))
+    return [e._replace(split=splits.get(e.id, e.split)) for e in found if e.id in known]
 
 
 def _check_fit(root: Path, qrels: Qrels, asked: Collection[Entry], ranked: Run) -> None:
@@ -92,14 +92,14 @@ def _check_fit(root: Path, qrels: Qrels, asked: Collection[Entry], ranked: Run) 
 def _corpus(root: Path, wanted: Collection[str]) -> dict[str, str]:
     """Texts of the documents that are ranked; a corpus may be too large to keep."""
     path = _needed(root, "corpus")
-    texts = {entry.id: entry.text for entry in _entries(path) if entry.id in wanted}
+    texts = {entry.id: entry.text for entry in entries(path) if entry.id in wanted}
     missing = sorted(set(wanted) - texts.keys())
     if missing:
         raise DataError(f"{path}: expected every document of the run, got none of {missing[:5]}.")
     return texts
 
 
-def _entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[Entry]:
     """The queries or documents of a table."""
     return _entries_jsonl(path) if path.suffix == ".jsonl" else _entries_tsv(path)
 
@@ -123,7 +123,7 @@ def _entries_tsv(path: Path) -> Iterator[Entry]:
         yield Entry(name.strip(), text)
 
 
-def _table(root: Path, stem: str) -> Path | None:
+def table_of(root: Path, stem: str) -> Path | None:
     """The file of queries or documents."""
     paths = (root / f"{stem}{suffix}" for suffix in (".jsonl", ".tsv"))
     return next((path for path in paths if path.is_file()), None)
@@ -131,7 +131,7 @@ def _table(root: Path, stem: str) -> Path | None:
 
 def _needed(root: Path, stem: str) -> Path:
     """The file of queries or documents, which has to be there."""
-    path = _table(root, stem)
+    path = table_of(root, stem)
     if path is None:
         raise DataError(f"{root}: expected {stem}.jsonl or {stem}.tsv, got neither.")
     return path
@@ -143,7 +143,7 @@ def _qrels_files(root: Path) -> list[Path]:
     return [p for p in single if p.is_file()][:1] or sorted((root / "qrels").glob("*.t[sx][vt]"))
 
 
-def _run_file(root: Path, run: str | Path | None) -> Path:
+def run_file(root: Path, run: str | Path | None) -> Path:
     """The run that is asked for, or the only one."""
     if run is not None:
         return root / run if (root / run).is_file() else Path(run)

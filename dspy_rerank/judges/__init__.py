@@ -3,6 +3,7 @@
 from .function import FunctionJudge
 from .listwise import ListwiseJudge
 from .pairwise import PairwiseJudge
+from .panel import Panel
 from .pointwise import PointwiseJudge
 from .protocol import Answer, Judge, Question
 from .setwise import SetwiseJudge
@@ -13,6 +14,7 @@ __all__ = [
     "Judge",
     "ListwiseJudge",
     "PairwiseJudge",
+    "Panel",
     "PointwiseJudge",
     "Question",
     "SetwiseJudge",

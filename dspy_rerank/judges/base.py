@@ -6,17 +6,19 @@ from typing import Any, ClassVar, cast
 
 import dspy
 
-from .. import calls, capability
+from .. import calls
 from ..adapters import COMPACT
 from ..background import run_sync
 from ..calibration import fit
-from ..errors import EvidenceError, InputError
-from ..reading._claims import CHOICE, Grammar
+from ..errors import InputError
 from ..reading.labels import clean
 from ..reading.unwrap import unwrap
 from ..settings import Settings
-from ..types import Group, Judgment, Kind, Usage
+from ..types import Group, Judgment, Kind
 from .asking import with_tokens
+from .deciding import Deciding
+from .defending import check_defence, defended
+from .fitting import Fitting
 from .presenting import rollouts, shuffled
 from .protocol import Answer, Failure, Question
 from .rewording import (
@@ -28,8 +30,9 @@ from .rewording import (
     with_reasoning,
 )
 from .roles import Roles, roles_of
-from .sureness import calibrated, stated, token_masses, unsure
+from .sureness import calibrated, unfinished
 from .votes import check_votes, voted
+from .weighing import Weighing
 
 SAMPLED = 0.7
 """Temperature of votes where none is set: at zero all of them would be the same."""
@@ -37,7 +40,7 @@ SAMPLED = 0.7
 __all__ = ["SAMPLED", "SignatureJudge", "instructed"]
 
 
-class SignatureJudge(dspy.Module):
+class SignatureJudge(Fitting, Deciding, Weighing, dspy.Module):
     """A judge around one ``dspy.Predict``, stored as ``predict`` for every DSPy optimizer.
 
     Args:
@@ -57,15 +60,15 @@ class SignatureJudge(dspy.Module):
         temperature: Of every call; ``None`` leaves it to the model.
         max_tokens: Of every call; ``None`` leaves it to the model.
         calibration: Of confidences, as :meth:`calibrate` stores it.
+        anchors: Of a decision model's answers: ``threshold``, ``cuts`` or ``weights``, as
+            :class:`dspy_rerank.optimizers.ReAnchor` fits them.
+        defence: Against instructions in passages: ``fence``, ``mark`` or ``remind``, as
+            :mod:`dspy_rerank.judges.defending` says; ``None`` quotes imitated headings only.
     """
 
     KIND: ClassVar[Kind]
     DEFAULT: ClassVar[type[dspy.Signature]]
     EVIDENCE: ClassVar[tuple[str, ...]] = ("auto", "generate", "logprobs", "stated")
-    GRAMMAR: ClassVar[Grammar] = CHOICE
-    """How answers are put that tokens are looked up for."""
-    AUTO_TOKENS: ClassVar[bool] = True
-    """Whether ``auto`` goes by tokens where there are any."""
 
     def __init__(
         self,
@@ -79,6 +82,8 @@ class SignatureJudge(dspy.Module):
         temperature: float | None = 0.0,
         max_tokens: int | None = None,
         calibration: Mapping[str, Any] | None = None,
+        anchors: Mapping[str, Any] | None = None,
+        defence: str | None = None,
         **settings: Any,
     ):
         super().__init__()
@@ -88,6 +93,7 @@ class SignatureJudge(dspy.Module):
                 f"expected one of {', '.join(self.EVIDENCE)}"
             )
         check_votes(votes, evidence)
+        check_defence(defence)
         chosen = own_signature(signature or self._default(evidence), instructions)
         chosen = with_confidence(chosen) if evidence == "stated" else chosen
         self.predict = dspy.Predict(with_reasoning(chosen) if reasoning else chosen)
@@ -99,6 +105,8 @@ class SignatureJudge(dspy.Module):
             temperature=temperature,
             max_tokens=max_tokens,
             calibration=calibration,
+            anchors=anchors,
+            defence=defence,
             **settings,
         )
         _ = self.roles
@@ -128,13 +136,7 @@ class SignatureJudge(dspy.Module):
 
     def ready(self) -> "SignatureJudge":
         """This judge, once it is clear that a model is there and can do what is asked."""
-        lm = calls.current_lm(self.predict)
-        wanted = self.settings["evidence"]
-        if wanted == "likelihood" and wanted not in calls.offered_evidence(lm):
-            raise EvidenceError(
-                f"{getattr(lm, 'model', lm)!r} cannot score a given text, which evidence="
-                f"{wanted!r} needs; use evidence='generate', or a local model (local/...)"
-            )
+        self._check(calls.current_lm(self.predict))
         return self
 
     def presentations(self, group: Group, query: str, seed: int) -> tuple[Group, ...]:
@@ -144,14 +146,18 @@ class SignatureJudge(dspy.Module):
             return (group,) * votes
         return tuple(shuffled(group, query, seed + vote) for vote in range(votes))
 
-    async def ask(self, question: Question) -> Answer:
-        """Put one question to the model and read its answer."""
-        wanted = self.settings["evidence"] == "logprobs" or self._auto_tokens
-        lm = calls.current_lm(self.predict) if wanted else None
-        reply, refusals = await with_tokens(lm, lambda asking: self._call(question, asking))
-        judgment = self._judge(reply, question)
+    async def _put(self, question: Question, lm: Any) -> Answer:
+        """Put one question, which fits, to the model and read its answer."""
+        if self.decides(lm):
+            return await self._decide(question, lm)
+        scored = self.settings["evidence"] == "logprobs"
+        asked = lm if scored or self._auto_tokens else None
+        labels = self._bare_labels(len(question.passages)) if asked is not None else ()
+        reply, before = await with_tokens(
+            asked, lambda asking: self._call(question, asking), quietly=scored, labels=labels
+        )
         usage = replace(reply.usage, passages_read=len(question.passages))
-        return Answer(judgment, usage + Usage(failed_calls=refusals, cost=0.0))
+        return Answer(self._judge(reply, question), before + usage)
 
     async def _call(self, question: Question, asking: dict[str, Any]) -> calls.Reply:
         return await calls.call(
@@ -162,16 +168,13 @@ class SignatureJudge(dspy.Module):
             signature=reminding(self.signature) if question.complaint else None,
         )
 
-    @property
-    def _auto_tokens(self) -> bool:
-        auto = self.settings["evidence"] == "auto" and self.AUTO_TOKENS
-        return auto and not self.settings["reasoning"] and self.settings["votes"] == 1
-
     def _adapter(self) -> dspy.Adapter:
         return COMPACT
 
     def _inputs(self, question: Question) -> dict[str, Any]:
-        shown = self._shown(tuple(clean(text) for text in question.passages))
+        bare = self._shown(tuple(clean(text) for text in question.passages))
+        names, defence = tuple(self.signature.fields), self.settings["defence"]
+        shown = defended(bare, names, defence, question.query)
         given = {n: clean(v) if isinstance(v, str) else v for n, v in question.inputs.items()}
         fields = self.roles.fill(self.signature, clean(question.query), shown, given)
         return {**fields, REMINDER: question.complaint} if question.complaint else fields
@@ -189,39 +192,10 @@ class SignatureJudge(dspy.Module):
     def _judge(self, reply: calls.Reply, question: Question) -> Judgment:
         text = unwrap(reply.text, self.roles.answer)
         judgment = self._read(text or "", len(question.passages))
-        why = judgment.reason or ("" if judgment.known else reply.problem)
+        why = unfinished(reply, text) or judgment.reason
+        why = why or ("" if judgment.known else reply.problem)
         judgment = replace(judgment, raw=reply.text, reason=why)
         return self._with_confidence(judgment, reply, text or "") if judgment.known else judgment
-
-    def _with_confidence(self, judgment: Judgment, reply: calls.Reply, said: str) -> Judgment:
-        """The judgment with how sure the model was, by the evidence that is set."""
-        evidence = self.settings["evidence"]
-        if evidence == "stated":
-            return stated(judgment, reply.text)
-        if evidence != "logprobs" and not (self._auto_tokens and reply.tokens):
-            return judgment
-        labels = self._labels(len(judgment.group))
-        answer = self._label(judgment)
-        if answer not in labels:
-            return unsure(judgment, f"{answer} is none of {', '.join(labels)}")
-        masses = token_masses(reply, said, self.GRAMMAR, labels, answer)
-        if masses.of is None:
-            refusal = capability.found(calls.current_lm(self.predict)).why
-            return unsure(judgment, masses.why if reply.tokens else refusal or masses.why)
-        weighed = self._weighed(judgment, masses.of)
-        return replace(weighed, confidence_source="logprob", evidence="logprobs")
-
-    def _labels(self, shown: int) -> dict[str, tuple[str, ...]]:
-        """The labels of all possible answers, each with its further spellings."""
-        raise NotImplementedError
-
-    def _label(self, judgment: Judgment) -> str:
-        """The label of the answer that was read."""
-        raise NotImplementedError
-
-    def _weighed(self, judgment: Judgment, masses: Mapping[str, float]) -> Judgment:
-        """The judgment, given the probability of each label."""
-        raise NotImplementedError
 
     def _read(self, text: str, shown: int) -> Judgment:
         raise NotImplementedError

@@ -15,7 +15,11 @@ ALIASES = {
     0: ("left", "a", "first", "1"),
     1: ("right", "b", "second", "2"),
 }
-TIES = ("tie", "equal", "same", "draw", "both", "neither", "none", "")
+TIES = ("tie", "tied", "equal", "equals", "same", "draw", "both", "neither", "none")
+NOUNS = ("candidate ", "option ", "passage ", "document ", "item ")
+WINNERS = ("winner", "preferred", "preference", "choice", "better", "result")
+CONFIDENCES = ("confidence", "certainty", "probability")
+REASONINGS = ("reasoning", "reason", "rationale", "explanation")
 
 
 class FunctionJudge:
@@ -26,7 +30,8 @@ class FunctionJudge:
     - pointwise: a number (``passages`` holds one text).
     - pairwise: ``left/right/tie``, ``A/B``, ``first/second``, ``equal``; a positive number for the
       left one, negative for the right, zero for a tie; ``True`` for the left one; or a mapping
-      with ``winner`` and perhaps ``confidence`` and ``reasoning``.
+      with ``winner`` (or ``preferred``, ``choice``, ...) and perhaps ``confidence`` in [0, 1]
+      and ``reasoning`` (or ``reason``, ``explanation``, ...).
     - setwise: the place of the best passage, from 0; ``None`` when nothing is relevant.
     - listwise: all places, best first, from 0; an empty list when nothing is relevant.
 
@@ -130,35 +135,46 @@ def _preference(result: Any, places: Group) -> Judgment:
         return _described(result, places)
     if result is None:
         return _unknown("pairwise", places, "the function returned None")
+    if isinstance(result, str) and not result.strip():
+        return _unknown("pairwise", places, "the function returned an empty text")
     winner = _winner(result)
     return Judgment("pairwise", places, "ok", best=winner, tie=winner is None)
 
 
 def _described(result: Mapping[str, Any], places: Group) -> Judgment:
-    if "winner" not in result:
+    given = {str(name).strip().lower(): value for name, value in result.items()}
+    name = next((name for name in WINNERS if name in given), None)
+    if name is None:
         raise _wrong("pairwise", dict(result), "a mapping with a winner")
-    judgment = _preference(result["winner"], places)
-    sure = result.get("confidence")
-    if sure is None or not _number(sure):
-        return replace(judgment, reason=str(result.get("reasoning") or ""))
-    return replace(
-        judgment,
-        confidence=min(1.0, max(0.0, float(sure))),
-        confidence_source="stated",
-        reason=str(result.get("reasoning") or ""),
-    )
+    judgment = _preference(given[name], places)
+    sure = _confidence(next((given[n] for n in CONFIDENCES if n in given), None))
+    why = next((str(given[n]) for n in REASONINGS if given.get(n)), judgment.reason)
+    source = "none" if sure is None else "stated"
+    return replace(judgment, confidence=sure, confidence_source=source, reason=why)
+
+
+def _confidence(value: Any) -> float | None:
+    """A number cut to [0, 1]; what is no number is no confidence."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return None if math.isnan(number) else min(1.0, max(0.0, number))
 
 
 def _winner(result: Any) -> int | None:
     if isinstance(result, str):
-        word = result.strip().lower()
-        if word in TIES:
+        word = result.strip(" \t\n.!'\"`*()[]").lower()
+        bare = next((word.removeprefix(noun) for noun in NOUNS if word.startswith(noun)), word)
+        if bare in TIES:
             return None
-        found = next((place for place, words in ALIASES.items() if word in words), None)
+        found = next((place for place, words in ALIASES.items() if bare in words), None)
         if found is None:
             raise _wrong("pairwise", result, "left, right, tie, A, B, first, second or equal")
         return found
-    if isinstance(result, bool):
+    if isinstance(result, bool) or str(getattr(result, "dtype", "")) == "bool":
         return 0 if result else 1
     if not _number(result) or math.isnan(float(result)):
         raise _wrong("pairwise", result, "a word, a number, a bool or a mapping")

@@ -19,7 +19,10 @@ from ..types import Judgment
 from .base import SignatureJudge
 from .protocol import Question
 from .roles import Roles, roles_of
-from .signatures import GradeRelevance, QueryFromPassage
+from .signatures import ClaimOfPassage, GradeRelevance, QueryFromPassage
+from .sureness import relevances
+
+PARTS = ("whole", "title")
 
 
 class PointwiseJudge(SignatureJudge):
@@ -40,6 +43,10 @@ class PointwiseJudge(SignatureJudge):
         signature: Inputs query and passage, output the grade; for ``likelihood`` input passage
             and output query.
         scale: Lowest and highest legal grade.
+        claim: Scored instead of the query, for ``likelihood``: how likely the passage makes a
+            statement about itself, such as "This page is an advertisement.". It says what kind of
+            passage it is, whatever the query; weigh it in a :class:`Panel`.
+        part: What of a passage is shown: ``whole``, or ``title``, its first line.
         options: See :class:`SignatureJudge`.
     """
 
@@ -53,12 +60,21 @@ class PointwiseJudge(SignatureJudge):
         *,
         scale: Sequence[float] = (0, 3),
         evidence: str = "auto",
+        claim: str | None = None,
+        part: str = "whole",
         **options: Any,
     ):
         low, high = scale
         if not low < high:
             raise InputError(f"scale={tuple(scale)} is empty; expected the lowest grade first")
-        super().__init__(signature, evidence=evidence, scale=[low, high], **options)
+        if claim is not None and (evidence != "likelihood" or not claim.strip()):
+            raise InputError(f"claim={claim!r} with evidence={evidence!r}; expected a statement to "
+                             "be scored, and evidence='likelihood'")  # fmt: skip
+        if part not in PARTS:
+            raise InputError(f"part={part!r}; expected {' or '.join(PARTS)}")
+        asked = ClaimOfPassage if claim is not None and signature is None else signature
+        options = {**options, "claim": claim, "part": part}
+        super().__init__(asked, evidence=evidence, scale=[low, high], **options)
         if evidence == "auto" and signature is None and not options.get("instructions"):
             self.by_likelihood = PointwiseJudge(evidence="likelihood")
 
@@ -88,18 +104,27 @@ class PointwiseJudge(SignatureJudge):
         return CONTINUING if self._by_likelihood else super()._adapter()
 
     def _shown(self, passages: Sequence[str]) -> tuple[str, ...]:
+        if self.settings["part"] == "title":
+            passages = [(text.strip().splitlines() or [""])[0] for text in passages]
         return tuple(neutralise(text) for text in passages)
 
     def _config(self, question: Question) -> dict[str, Any]:
         config = super()._config(question)
         if self._by_likelihood:
-            return {**config, **scoring(clean(question.query))}
+            return {**config, **scoring(clean(self.settings["claim"] or question.query))}
         return config
 
     def _judge(self, reply: calls.Reply, question: Question) -> Judgment:
         if self._by_likelihood:
             return _likelihood(reply)
         return super()._judge(reply, question)
+
+    def settled(self, judgments: Sequence[Judgment]) -> Sequence[Judgment]:
+        """Likelihoods with calibrated probabilities, which only all of a query together tell."""
+        calibration = self.settings["calibration"]
+        if not self._by_likelihood or calibration is None:
+            return judgments
+        return relevances(judgments, calibration)
 
     @property
     def _yes_no(self) -> bool:
@@ -124,6 +149,10 @@ class PointwiseJudge(SignatureJudge):
             return {"1": ("yes", "true", "relevant"), "0": ("no", "false", "irrelevant", "not")}
         low, high = self.settings["scale"]
         return {str(level): () for level in range(math.ceil(low), math.floor(high) + 1)}
+
+    def _bare_labels(self, shown: int) -> tuple[str, ...]:
+        bare = super()._bare_labels(shown)
+        return ("yes", "no") if bare and self._yes_no else bare
 
     def _label(self, judgment: Judgment) -> str:
         return f"{judgment.score:g}"

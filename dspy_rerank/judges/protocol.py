@@ -75,3 +75,17 @@ class Judge(Protocol):
     def failure(self, error: BaseException) -> Failure:
         """Whether an error of ``ask`` is worth another try."""
         ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A judge that can say more once all judgments of one query are there."""
+
+    def settled(self, judgments: Sequence[Judgment]) -> Sequence[Judgment]:
+        """The same judgments, in their order, with what only all of them tell; scores stay."""
+        ...
+
+
+def settled(judge: Judge, judgments: Sequence[Judgment]) -> tuple[Judgment, ...]:
+    """A query's judgments as its judge sees them in the end."""
+    return tuple(judge.settled(judgments) if isinstance(judge, Settles) else judgments)

@@ -28,6 +28,16 @@ class QueryFromPassage(dspy.Signature):
 QueryFromPassage.instructions = ""
 
 
+class ClaimOfPassage(dspy.Signature):
+    """A statement about the passage; scored, not generated."""
+
+    passage: str = dspy.InputField()
+    claim: str = dspy.OutputField(desc="About this passage")
+
+
+ClaimOfPassage.instructions = ""
+
+
 class PreferPassage(dspy.Signature):
     """Decide which of two passages answers the query better.
 

@@ -1,18 +1,24 @@
 """How sure a judge's model was of an answer: by its tokens, or by its own statement."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from .. import calls
-from ..calibration import Calibration
-from ..certainty import Masses, label_masses, place_of
+from ..calibration import Calibration, standings
+from ..capability import Found
+from ..certainty import DOUBT, Masses, label_masses, place_of
 from ..reading._claims import Grammar
 from ..reading.answers import claimed_at
 from ..types import Judgment
 
 CONFIDENCE = "confidence"
+
+THOUGHT = (
+    "the model thought before it answered, which decides the answer's tokens; "
+    "evidence='logprobs' keeps it from that where it can"
+)
 
 _STATED = re.compile(rf"{CONFIDENCE}\W{{0,12}}?(\d{{1,3}}(?:[.,]\d+)?|\.\d+)\s*(%?)", re.IGNORECASE)
 
@@ -23,6 +29,7 @@ def token_masses(
     grammar: Grammar,
     labels: Mapping[str, Sequence[str]],
     answer: str,
+    field: str = "",
 ) -> Masses:
     """Probabilities of the labels at the place where the answer was read.
 
@@ -32,10 +39,45 @@ def token_masses(
         grammar: By which the answer was read.
         labels: Each label with its further spellings.
         answer: The label that was read.
+        field: The name of the answer field.
     """
     names = (answer, *labels[answer])
-    place = place_of(reply.tokens, said, claimed_at(said, grammar), names)
+    at = claimed_at(said, grammar)
+    place = place_of(reply.tokens, said, at, names, field=field, text=reply.text)
     return label_masses(reply.tokens, place, labels)
+
+
+def by_tokens(
+    judgment: Judgment,
+    masses: Masses,
+    weigh: Callable[[Judgment, Mapping[str, float]], Judgment],
+    reply: calls.Reply,
+    known: Found,
+) -> Judgment:
+    """The judgment weighed by the labels' probabilities, or why they cannot be told.
+
+    Args:
+        judgment: As it was read.
+        masses: The labels' probabilities.
+        weigh: What a judge makes of them.
+        reply: The call's completion and tokens.
+        known: Of the model.
+    """
+    if masses.of is None:
+        return unsure(judgment, masses.why if reply.tokens else known.why or masses.why)
+    told = replace(weigh(judgment, masses.of), confidence_source="logprob", evidence="logprobs")
+    if masses.missed > DOUBT:
+        share = f"up to {masses.missed:.0%} of the probability"
+        return unsure(told, f"{share} may lie on labels outside of the alternatives given")
+    why = f"the model thought before it answered: {known.loud}" if reply.thought else ""
+    return replace(told, reason="; ".join(part for part in (told.reason, why) if part))
+
+
+def unfinished(reply: calls.Reply, text: str | None) -> str:
+    """That reasoning took all the room there was, if it did; else empty."""
+    if not reply.thought or (text or "").strip():
+        return ""
+    return "the model was still thinking when its answer ended; more max_tokens may help"
 
 
 def unsure(judgment: Judgment, why: str) -> Judgment:
@@ -61,3 +103,22 @@ def calibrated(judgment: Judgment, calibration: Mapping[str, Any] | None) -> Jud
     if calibration is None or judgment.confidence is None:
         return judgment
     return replace(judgment, confidence=Calibration.from_dict(calibration)(judgment.confidence))
+
+
+def relevances(judgments: Sequence[Judgment], calibration: Mapping[str, Any]) -> list[Judgment]:
+    """All likelihoods of one query with how probably each passage is relevant.
+
+    The confidence is that of the likelier of relevant and not; scores stay as they are.
+    """
+    known = [judgment for judgment in judgments if judgment.score is not None]
+    places = standings([judgment.score or 0.0 for judgment in known])
+    if places is None:
+        return list(judgments)
+    chance = Calibration.from_dict(calibration)
+    chances = iter(map(chance, places))
+    return [j if j.score is None else _relevant(j, next(chances)) for j in judgments]
+
+
+def _relevant(judgment: Judgment, chance: float) -> Judgment:
+    sure = max(chance, 1 - chance)
+    return replace(judgment, confidence=sure, confidence_source="logprob", probabilities=(chance,))

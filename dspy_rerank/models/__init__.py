@@ -7,7 +7,10 @@ import dspy
 from dspy_rerank.calls import scoring as likelihood_config
 from dspy_rerank.errors import InputError
 from dspy_rerank.models import aliases
+from dspy_rerank.models._exact import vllm
 from dspy_rerank.models.aliases import Aliases, load
+from dspy_rerank.models.decision import PREFIX as DECIDING
+from dspy_rerank.models.decision import decision
 from dspy_rerank.models.direct import AsyncDirectEngine, DirectEngine, direct
 from dspy_rerank.models.local import (
     PREFIX,
@@ -19,6 +22,7 @@ from dspy_rerank.models.local import (
     serve,
 )
 from dspy_rerank.models.probe import Probe, probe
+from dspy_rerank.prices import set_price
 
 __all__ = [
     "Aliases",
@@ -29,6 +33,7 @@ __all__ = [
     "LocalEngine",
     "Probe",
     "available",
+    "decision",
     "direct",
     "get",
     "likelihood_config",
@@ -36,15 +41,17 @@ __all__ = [
     "local",
     "probe",
     "serve",
+    "set_price",
+    "vllm",
 ]
 
 
-def get(name: str, **kwargs: Any) -> dspy.LM:
+def get(name: str, **kwargs: Any) -> Any:
     """The language model of a name.
 
     Args:
-        name: An alias that `load` has read; ``local/...`` for one in this process; else any name
-            that `dspy.LM` takes.
+        name: An alias that `load` has read; ``local/...`` for one in this process;
+            ``typesafe/...`` for a decision model; else any name that `dspy.LM` takes.
         **kwargs: Anything that `dspy.LM` takes; of an alias, a copy with them is made.
 
     Raises:
@@ -53,6 +60,8 @@ def get(name: str, **kwargs: Any) -> dspy.LM:
     found = aliases.named(name)
     if found is not None:
         return found.copy(**kwargs) if kwargs else found
+    if name.startswith(DECIDING):
+        return decision(name, **kwargs)
     if name.startswith(PREFIX):
         return local(name, **kwargs)
     if "/" not in name and aliases.known():

@@ -1,21 +1,28 @@
 """What went wrong at a server, in DSPy's terms, and never with a key in the message."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from dspy import lm15
+
+from dspy_rerank.hiding import without as without
 
 _BY_STATUS: Mapping[int, type[lm15.ProviderError]] = {
     401: lm15.AuthError,
     402: lm15.BillingError,
     403: lm15.AuthError,
+    404: lm15.UnsupportedModelError,
     408: lm15.TimeoutError,
     429: lm15.RateLimitError,
     504: lm15.TimeoutError,
 }
 _TOO_LONG = re.compile(
-    r"context[ _]?(?:length|window|size)|maximum context|too many tokens|prompt is too long", re.I
+    r"context[ _]?(?:length|window|size)|maximum context|too many tokens"
+    r"|(?:prompt|input) is too long|input token count",
+    re.I,
 )
 _LONGEST = 500
 
@@ -49,17 +56,18 @@ def message_of(body: Any, text: str) -> str:
 
 
 def seconds(value: Any) -> float | None:
-    """A Retry-After header in seconds; dates and nonsense are ignored."""
+    """A Retry-After header in seconds, 0 for a date that has passed; ``None`` for nonsense."""
     try:
         number = float(value)
     except (TypeError, ValueError):
-        return None
+        number = _until(value)
     return number if 0 <= number < 3600 else None
 
 
-def without(text: str, secrets: Iterable[str]) -> str:
-    """The text with every secret blotted out."""
-    for secret in secrets:
-        if secret:
-            text = text.replace(secret, "***")
-    return text
+def _until(value: Any) -> float:
+    """Seconds until an HTTP date, at least 0; -1 where it is none."""
+    try:
+        date = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
+        return -1.0
+    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -1,23 +1,32 @@
 """A group of deployments as one DSPy engine, over LiteLLM's Router."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from dspy import lm15
 
+from dspy_rerank.background import run_sync
+from dspy_rerank.budget import NOTHING, hold
+from dspy_rerank.calls import refusal
+from dspy_rerank.capability import BY_EFFORT, BY_TEMPLATE
 from dspy_rerank.errors import InputError
+from dspy_rerank.hiding import without
+from dspy_rerank.limits import Limit
 from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import openai_body
-from dspy_rerank.models._config import Config
-from dspy_rerank.models._failures import failure, seconds, without
+from dspy_rerank.models._config import Config, Deployment
+from dspy_rerank.models._failures import failure, seconds
 from dspy_rerank.models._secret import resolved
+from dspy_rerank.models._tries import NONE_LEFT, tries
+from dspy_rerank.prices import Price, listed_price
 
 logger = logging.getLogger(__name__)
 
-RETRIES = 3
-"""Deployments to try where the file does not say; a failing one is left alone for a while."""
 COOLDOWN = 30.0
+"""Seconds for which a deployment that has failed is left alone, where the file does not say."""
 
 
 class _Group:
@@ -28,17 +37,25 @@ class _Group:
         alias: The group.
     """
 
+    paced = True
     supports_response_schema = True
     supported_params = frozenset(
         {
             "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "frequency_penalty",
-            "presence_penalty", "logprobs", "top_logprobs", "logit_bias", "response_format",
+            "presence_penalty", "logprobs", "top_logprobs", "logit_bias", "metadata",
+            "response_format",
         }
     )  # fmt: skip
+    thinking_off = (
+        {"metadata": {"extra_body": BY_EFFORT}},
+        {"metadata": {"extra_body": {"extra_body": BY_TEMPLATE}}},
+    )
+    """How a model that thinks is kept from it, tried in this order."""
 
     def __init__(self, config: Config, alias: str) -> None:
         self.config = config
         self.alias = alias
+        self.limit = Limit()
         self._made: Any = None
 
     @property
@@ -66,62 +83,93 @@ class _Group:
         return f"{type(self).__name__}({self.alias!r}, {self.config.source!r})"
 
     def _body(self, request: lm15.Request) -> dict[str, Any]:
-        more = {k: v for k, v in (request.config.extensions or {}).items() if k != "metadata"}
-        return {"model": self.alias, **openai_body(request), **more}
+        given = request.config.extensions or {}
+        more = {k: v for k, v in given.items() if k != "metadata"}
+        inner = given.get("metadata")
+        further: Any = inner.get("extra_body", {}) if isinstance(inner, Mapping) else {}
+        return {"model": self.alias, **openai_body(request), **more, **further}
+
+    @property
+    def dearest(self) -> Price | None:
+        """The most that a token costs at any deployment that may answer, if all are known."""
+        found = [_price(self.config, name, place) for name, place in self._deployments()]
+        known = [price for price in found if price is not None]
+        if not known or len(known) < len(found):
+            return None
+        return Price(max(price.read for price in known), max(price.written for price in known))
+
+    def _deployments(self) -> Iterator[tuple[str, int]]:
+        for name in self.config.reachable(self.alias):
+            yield from ((name, place) for place in range(len(self.config.groups[name])))
 
     def _read(self, answer: Any, request: lm15.Request) -> lm15.Response:
-        headers = (getattr(answer, "_hidden_params", None) or {}).get("additional_headers") or {}
-        failed = int(headers.get("x-litellm-attempted-retries") or 0)
-        moved = int(headers.get("x-litellm-attempted-fallbacks") or 0)
-        body = answer.model_dump()
-        if failed or moved:
-            how = f"{failed} failed tries and {moved} fallbacks"
-            logger.warning("%s: answered by %s after %s", self.alias, body.get("model"), how)
-        return read_answer(body, request.model)
+        """The answer, with its price by the deployment that gave it."""
+        hidden = getattr(answer, "_hidden_params", None) or {}
+        response = read_answer(answer.model_dump(), request.model)
+        name, _, place = str(hidden.get("model_id") or "").rpartition(":")
+        cost = hidden.get("response_cost") or None  # LiteLLM's 0 may mean that it knows none
+        price = _written(self.config, name, place)
+        used = response.usage
+        if price is not None and used.input_tokens is not None and used.output_tokens is not None:
+            again = used.cache_read_tokens or 0
+            cost = price.of(used.input_tokens, used.output_tokens, again)
+        return replace(response, provider_data={"cost": cost})
 
     def _failure(self, error: Exception) -> lm15.LM15Error:
         """The Router's error in DSPy's terms, without keys."""
         status = getattr(error, "status_code", None)
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
         text = without(str(getattr(error, "message", error)), _secrets(self.config, self.alias))
-        return failure(
-            status if isinstance(status, int) and status >= 400 else 500,
-            text,
-            provider=self.alias,
-            retry_after=seconds(headers.get("retry-after")),
+        if not isinstance(status, int) or status < 400:
+            status = 500
+        if NONE_LEFT in text:
+            status = 503
+        made = failure(
+            status, text, provider=self.alias, retry_after=seconds(headers.get("retry-after"))
         )
-
-
-class RouterEngine(_Group):
-    """DSPy's engine contract over a Router."""
-
-    def complete(self, request: lm15.Request) -> lm15.Response:
-        """The answer of whichever deployment the Router finds."""
-        try:
-            answer = self.router.completion(**self._body(request))
-        except (InputError, lm15.LM15Error):
-            raise
-        except Exception as error:
-            raise self._failure(error) from None
-        return self._read(answer, request)
-
-    def stream(self, request: lm15.Request) -> Iterator[Any]:
-        """The answer as events; it is complete before the first of them."""
-        yield from lm15.response_to_events(self.complete(request))
+        if not refusal(error):
+            made.status = None  # nobody knows what the attempt has cost
+        return made
 
 
 class AsyncRouterEngine(_Group):
-    """`RouterEngine` for coroutines."""
+    """DSPy's asynchronous engine contract over a Router."""
 
     async def complete(self, request: lm15.Request) -> lm15.Response:
-        """The answer of whichever deployment the Router finds."""
-        try:
-            answer = await self.router.acompletion(**self._body(request))
-        except (InputError, lm15.LM15Error):
-            raise
-        except Exception as error:
-            raise self._failure(error) from None
-        return self._read(answer, request)
+        """The answer of whichever deployment gives one; see :func:`._tries.tries`."""
+        body = self._body(request)
+        tokens = sum(len(str(message["content"])) for message in body["messages"]) // 4 + 1
+        async with self.limit.turn(tokens):
+            try:
+                response = await self._tried(body, request)
+            except lm15.RateLimitError as error:
+                self.limit.refused(error.retry_after)
+                raise
+            self.limit.correct(tokens, response.usage.total_tokens or tokens)
+        return response
+
+    async def _tried(self, body: Mapping[str, Any], request: lm15.Request) -> lm15.Response:
+        waiting = tries(self.config, self.alias)
+        attempt, failed = next(waiting), 0
+        while True:
+            await asyncio.sleep(attempt.wait)
+            try:
+                asked = {**body, **ONCE, "model": attempt.group}
+                answer = await self.router.acompletion(**asked)
+            except (InputError, lm15.LM15Error):
+                raise
+            except Exception as raised:
+                error, failed = self._failure(raised), failed + 1
+                try:
+                    attempt = waiting.send(error)
+                except StopIteration as end:
+                    raise end.value from None
+                _count(error)
+                continue
+            if failed:
+                how = f"{failed} failed tries and {attempt.moved} fallbacks"
+                logger.warning("%s: answered by %s after %s", self.alias, attempt.group, how)
+            return self._read(answer, request)
 
     async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
         """The answer as events; it is complete before the first of them."""
@@ -129,30 +177,71 @@ class AsyncRouterEngine(_Group):
             yield event
 
 
+class RouterEngine(_Group):
+    """The synchronous engine: the same requests, sent from the background loop.
+
+    Attributes:
+        twin: The asynchronous one, which does the work.
+    """
+
+    def __init__(self, config: Config, alias: str) -> None:
+        super().__init__(config, alias)
+        self.twin = AsyncRouterEngine(config, alias)
+        self.limit = self.twin.limit
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        """The answer of whichever deployment gives one."""
+        return run_sync(self.twin.complete(request))
+
+    def stream(self, request: lm15.Request) -> Iterator[Any]:
+        """The answer as events; it is complete before the first of them."""
+        yield from lm15.response_to_events(self.complete(request))
+
+
+ONCE: Mapping[str, Any] = {"num_retries": 0, "disable_fallbacks": True, "max_retries": 0}
+"""One attempt at one deployment: what comes after a failure is decided here."""
+
+
+def _count(error: Exception) -> None:
+    """Another attempt is about to go out: a ranking counts it, and may have no more of them."""
+    held = hold.get()
+    if held is not None:
+        held.again(NOTHING if refusal(error) else None)
+
+
+def _written(config: Config, name: str, place: str) -> Price | None:
+    """The price that the file gives of a deployment, by the number that the Router knows it by."""
+    group = config.groups.get(name, ())
+    return group[int(place)].price if place.isdigit() and int(place) < len(group) else None
+
+
+def _price(config: Config, name: str, place: int) -> Price | None:
+    deployment = config.groups[name][place]
+    return deployment.price or listed_price(deployment.listed)
+
+
 def _router(config: Config, alias: str) -> Any:
     from litellm.router import Router
 
-    names = config.reachable(alias)
     models = [
-        {
-            "model_name": name,
-            "litellm_params": {
-                "model": deployment.model,
-                **{key: resolved(value) for key, value in deployment.params.items()},
-                **({"drop_params": True} if config.drop_params else {}),
-            },
-            "model_info": dict(deployment.info),
-        }
-        for name in names
-        for deployment in config.groups[name]
+        _entry(config, name, place, deployment)
+        for name in config.reachable(alias)
+        for place, deployment in enumerate(config.groups[name])
     ]
-    fallbacks = [{n: list(config.fallbacks[n])} for n in names if n in config.fallbacks]
-    settings: Mapping[str, Any] = {
-        "num_retries": RETRIES, "allowed_fails": 0, "cooldown_time": COOLDOWN, **config.router
-    }  # fmt: skip
-    skipped = ("fallbacks", "default_fallbacks", "model_group_alias")
-    given = {key: value for key, value in settings.items() if key not in skipped}
-    return Router(model_list=models, fallbacks=fallbacks, **given)
+    settings: Mapping[str, Any] = {"allowed_fails": 0, "cooldown_time": COOLDOWN, **config.router}
+    return Router(model_list=models, num_retries=0, **settings)
+
+
+def _entry(config: Config, name: str, place: int, deployment: Deployment) -> dict[str, Any]:
+    return {
+        "model_name": name,
+        "litellm_params": {
+            "model": deployment.model,
+            **{key: resolved(value) for key, value in deployment.params.items()},
+            **({"drop_params": True} if config.drop_params else {}),
+        },
+        "model_info": {**deployment.info, "id": f"{name}:{place}"},
+    }
 
 
 def _secrets(config: Config, alias: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Named language models from a configuration: change the file, not the program."""
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -9,11 +10,21 @@ from typing import Any
 
 import dspy
 
+from dspy_rerank.context import set_window
 from dspy_rerank.errors import InputError
-from dspy_rerank.limits import set_limit
-from dspy_rerank.models._config import NOT_FOR_THE_WIRE, Config, Deployment, read_config
-from dspy_rerank.models._router import AsyncRouterEngine, RouterEngine
+from dspy_rerank.limits import Limit, set_limit
+from dspy_rerank.models._config import (
+    NOT_FOR_THE_WIRE,
+    PRICES,
+    Config,
+    Deployment,
+    read_config,
+)
+from dspy_rerank.models._paced import PacedLM
+from dspy_rerank.models._router import RouterEngine
 from dspy_rerank.models._secret import resolved
+from dspy_rerank.models.decision import PREFIX as DECIDING
+from dspy_rerank.models.decision import deployed, refuse_group
 from dspy_rerank.models.direct import direct
 from dspy_rerank.models.local import PREFIX, local
 
@@ -46,8 +57,15 @@ class Aliases(Mapping[str, dspy.LM]):
         """
         with self._lock:
             if alias not in self._made:
-                self._made[alias] = _named(self.config, alias)
+                found = self.config.with_name(alias)
+                if found is None:
+                    raise KeyError(alias)
+                self._made[alias] = _named(found, alias)
             return self._made[alias]
+
+    def __contains__(self, alias: object) -> bool:
+        """Whether there is such an alias, or a pattern such as ``openai/*`` that it fits."""
+        return isinstance(alias, str) and self.config.with_name(alias) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.config.groups)
@@ -71,17 +89,21 @@ def load(path: str | Path) -> Aliases:
 
     The aliases are known to `get` afterwards, and wherever a model's name is taken. Nothing is
     contacted, and no key is looked up before its alias is used. An alias of a later file hides
-    the same one of an earlier file.
+    the same one of an earlier file. What the file says that has no meaning here is named in a
+    warning.
 
     An alias with one deployment becomes a plain `dspy.LM`: over a direct engine where the
     deployment is an OpenAI-compatible server (``openai/``, ``hosted_vllm/``, ``ollama/`` and such
     with an ``api_base``), in this process where it is ``local/...``, else by DSPy's own client or,
     for providers that it does not know, LiteLLM. One with several deployments or with fallbacks
-    goes through LiteLLM's Router. ``rpm`` and ``tpm`` limit all judges of this process.
+    goes through LiteLLM's Router. ``rpm``, ``tpm`` and ``max_parallel_requests`` hold for every
+    call through the alias in this process, by judges, by hand and by optimizers. A price
+    (``input_cost_per_token`` and so on) may stand in ``litellm_params`` or ``model_info``.
+    ``environment_variables`` are set at an alias's first use, where they are not set already.
 
     Args:
-        path: A YAML file with ``model_list``, and perhaps ``router_settings`` and
-            ``litellm_settings``.
+        path: A YAML file with ``model_list``, and perhaps ``router_settings``,
+            ``litellm_settings``, ``credential_list`` and ``environment_variables``.
 
     Raises:
         InputError: The file cannot be used; the message names it and the entry.
@@ -94,8 +116,11 @@ def load(path: str | Path) -> Aliases:
 
 
 def named(alias: str) -> dspy.LM | None:
-    """The language model of an alias that was loaded before."""
-    return _loaded[alias][alias] if alias in _loaded else None
+    """The language model of an alias that was loaded before, or that fits a pattern of such."""
+    if alias in _loaded:
+        return _loaded[alias][alias]
+    fitting = [found for found in _loaded.values() if alias in found]
+    return fitting[-1][alias] if fitting else None
 
 
 def alias_of(lm: Any) -> str | None:
@@ -114,32 +139,45 @@ def forget() -> None:
     _loaded.clear()
 
 
-def deployments(loaded: Aliases, alias: str) -> Iterator[tuple[str, str, Callable[[], dspy.LM]]]:
-    """Each deployment of an alias by itself: a name, the model, and what makes its LM.
+def deployments(
+    loaded: Aliases, alias: str
+) -> Iterator[tuple[str, Deployment, Callable[[], dspy.LM]]]:
+    """Each deployment of an alias by itself: a name, what the file says, and what makes its LM.
 
     A group comes last as a whole, so that it shows whether it survives those that fail.
     """
-    group = loaded.config.groups[alias]
+    found = loaded.config.with_name(alias)
+    group = found.groups[alias] if found is not None else ()
     for place, deployment in enumerate(group if len(group) > 1 else ()):
-        yield f"{alias}[{place}]", deployment.model, partial(_single, deployment)
-    yield alias, next(iter(group)).model, partial(loaded.__getitem__, alias)
+        yield f"{alias}[{place}]", deployment, partial(_single, deployment)
+    yield alias, next(iter(group)), partial(loaded.__getitem__, alias)
 
 
 def _named(config: Config, alias: str) -> dspy.LM:
     group = config.groups[alias]
+    for name, value in config.environment.items():
+        os.environ.setdefault(name, str(resolved(value)))
     try:
-        lm = (
-            _grouped(config, alias)
-            if len(group) > 1 or _moves(config, alias)
-            else _single(next(iter(group)))
-        )
+        if len(group) > 1 or _moves(config, alias):
+            lm = _grouped(config, alias)
+        else:
+            lm = _single(next(iter(group)))
     except InputError as error:
         raise InputError(f"{config.source}, {alias}: {error}") from None
-    rates = {name: [d.total(name) for d in group] for name in ("rpm", "tpm")}
-    known = {n: None if None in v else sum(x or 0 for x in v) for n, v in rates.items()}
-    if any(known.values()):
-        set_limit(lm, **known)
+    set_limit(lm, **rates(group))
+    sizes = [deployment.info.get("max_input_tokens") for deployment in group]
+    if all(isinstance(size, int) and size > 0 for size in sizes):
+        set_window(lm, min(sizes))
     return lm
+
+
+def rates(group: tuple[Deployment, ...]) -> dict[str, Any]:
+    """Requests and tokens a minute, and requests at once, that a group allows together."""
+    found = {}
+    for ours, theirs in (("rpm", "rpm"), ("tpm", "tpm"), ("at_once", "max_parallel_requests")):
+        each = [deployment.total(theirs) for deployment in group]
+        found[ours] = None if None in each else sum(rate or 0 for rate in each)
+    return found
 
 
 def _moves(config: Config, alias: str) -> bool:
@@ -150,19 +188,31 @@ def _grouped(config: Config, alias: str) -> dspy.LM:
     """The Router's name in DSPy holds a digest of the file's part, so that caches stay apart."""
     parts = [(n, d.model, d.params.get("api_base")) for n in config.reachable(alias)
              for d in config.groups[n]]  # fmt: skip
+    refuse_group(alias, {name: config.groups[name] for name in config.reachable(alias)})
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
+    engine = RouterEngine(config, alias)
     return dspy.LM(
         f"router/{alias}-{digest}",
-        engine=RouterEngine(config, alias),
-        async_engine=AsyncRouterEngine(config, alias),
+        engine=engine,
+        async_engine=engine.twin,
     )
 
 
-def _single(deployment: Deployment) -> dspy.LM:
+def _single(deployment: Deployment) -> Any:
+    """The LM of one deployment, which knows its price where the file gives one."""
+    lm = _unpriced(deployment)
+    if deployment.price is not None:
+        lm.price = deployment.price
+    return lm
+
+
+def _unpriced(deployment: Deployment) -> Any:
+    if deployment.model.startswith(DECIDING):
+        return deployed(deployment)
     wire = {
         key: resolved(value)
         for key, value in deployment.params.items()
-        if key not in NOT_FOR_THE_WIRE and value is not None and key != "api_key"
+        if key not in NOT_FOR_THE_WIRE | PRICES | {"base_model", "api_key"} and value is not None
     }
     provider, _, rest = deployment.model.partition("/")
     if deployment.model.startswith(PREFIX):
@@ -173,6 +223,8 @@ def _single(deployment: Deployment) -> dspy.LM:
     key = resolved(deployment.params.get("api_key"))
     salt = {"rollout_id": int(hashlib.sha256(str(base).encode()).hexdigest()[:7], 16)}
     given = {**wire, **({"api_key": key} if key else {}), **(salt if base else {})}
+    if any(rates((deployment,)).values()):
+        return PacedLM(deployment.model, limit=Limit(), **given)
     return dspy.LM(deployment.model, **given)
 
 

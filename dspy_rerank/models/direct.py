@@ -6,7 +6,7 @@ Measured by ``benchmarks/overhead.py``.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -16,14 +16,19 @@ import orjson
 from dspy import lm15
 
 from dspy_rerank.background import run_sync
+from dspy_rerank.capability import BY_EFFORT, BY_TEMPLATE
 from dspy_rerank.errors import InputError
+from dspy_rerank.hiding import without
+from dspy_rerank.limits import Limit
 from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import openai_body
-from dspy_rerank.models._failures import failure, message_of, seconds, without
+from dspy_rerank.models._failures import failure, message_of, seconds
 from dspy_rerank.models._secret import Secret
 
 TIMEOUT = 120.0
 CONNECTIONS = 256
+LONGEST = 32 * 2**20
+"""Bytes of an answer, far more than any completion has: a server that never stops is cut off."""
 
 
 class _Server:
@@ -36,6 +41,7 @@ class _Server:
         timeout: Seconds for a whole request.
     """
 
+    paced = True
     supports_response_schema = True
     supported_params = frozenset(
         {
@@ -45,12 +51,19 @@ class _Server:
         }
     )  # fmt: skip
 
+    thinking_off = (
+        {"metadata": {"extra_body": {**BY_EFFORT, **BY_TEMPLATE}}},
+        {"metadata": {"extra_body": BY_TEMPLATE}},
+    )
+    """How a model that thinks is kept from it, tried in this order."""
+
     def __init__(
         self, url: str, model: str, *, api_key: str | None = None, timeout: float = TIMEOUT
     ) -> None:
         self.url = _checked(url)
         self.model = model
         self.timeout = timeout
+        self.limit = Limit()
         self._secret = Secret(api_key)
 
     def dump_state(self) -> dict[str, Any]:
@@ -83,7 +96,16 @@ class AsyncDirectEngine(_Server):
     async def complete(self, request: lm15.Request) -> lm15.Response:
         """The answer to one request."""
         body = openai_body(request) | dict(_extensions(request)) | {"model": self.model}
-        return read_answer(await self._post(orjson.dumps(body)), request.model)
+        content = orjson.dumps(body)
+        about = len(content) // 4 + 1
+        async with self.limit.turn(about):
+            try:
+                answer = read_answer(await self._post(content), request.model)
+            except lm15.RateLimitError as error:
+                self.limit.refused(error.retry_after)
+                raise
+            self.limit.correct(about, answer.usage.total_tokens or about)
+        return answer
 
     async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
         """The answer as events; it is complete before the first of them."""
@@ -91,12 +113,21 @@ class AsyncDirectEngine(_Server):
             yield event
 
     async def _post(self, body: bytes) -> Any:
+        status, content, wait = await self._sent(f"{self.url}/chat/completions", body)
+        return self._checked_body(status, content, wait)
+
+    async def _exchange(self, url: str, body: Mapping[str, Any]) -> Any:
+        """Any other request of the server's, and the object that answers it."""
+        status, content, wait = await self._sent(url, orjson.dumps(body))
+        return self._checked_body(status, content, wait, wanted=lambda found: bool(found))
+
+    async def _sent(self, url: str, body: bytes) -> tuple[int, bytes, Any]:
         import aiohttp
 
         session = await self._session()
         try:
-            async with session.post(f"{self.url}/chat/completions", data=body) as answer:
-                content = await answer.read()
+            async with session.post(url, data=body) as answer:
+                content = await _whole(answer.content)
                 status, wait = answer.status, answer.headers.get("Retry-After")
         except TimeoutError as error:
             why = f"{self.url} did not answer within {self.timeout:g} s"
@@ -104,19 +135,21 @@ class AsyncDirectEngine(_Server):
         except (aiohttp.ClientError, OSError) as error:
             why = without(f"{self.url} cannot be reached: {error}", [self._secret.reveal()])
             raise lm15.TransportError(why, provider="direct") from None
-        return self._checked_body(status, content, wait)
+        return status, content, wait
 
-    def _checked_body(self, status: int, content: bytes, wait: Any) -> Mapping[str, Any]:
+    def _checked_body(
+        self, status: int, content: bytes, wait: Any, wanted: Callable[[Any], bool] | None = None
+    ) -> Mapping[str, Any]:
         try:
             body: Any = orjson.loads(content)
         except orjson.JSONDecodeError:
             body = None
-        if status == 200 and _is_completion(body):
+        if status == 200 and isinstance(body, Mapping) and (wanted or _is_completion)(body):
             return body
         text = content[:2000].decode("utf-8", "replace")
         said = without(message_of(body, text), [self._secret.reveal()])
         if status == 200:
-            status, said = 502, f"no chat completion came back, but: {said}"
+            said = f"no chat completion came back, but: {said}"
         raise failure(status, said, provider=self.url, retry_after=seconds(wait))
 
     async def _session(self) -> Any:
@@ -151,15 +184,22 @@ class AsyncDirectEngine(_Server):
 
 
 class DirectEngine(_Server):
-    """The synchronous twin: the same requests, sent from the background loop."""
+    """The synchronous engine: the same requests, sent from the background loop.
+
+    Attributes:
+        twin: The asynchronous one, whose connections it uses and closes.
+    """
+
+    TWIN = AsyncDirectEngine
 
     def __init__(self, url: str, model: str, **options: Any) -> None:
         super().__init__(url, model, **options)
-        self._twin = AsyncDirectEngine(url, model, **options)
+        self.twin = self.TWIN(url, model, **options)
+        self.limit = self.twin.limit
 
     def complete(self, request: lm15.Request) -> lm15.Response:
         """The answer to one request."""
-        return run_sync(self._twin.complete(request))
+        return run_sync(self.twin.complete(request))
 
     def stream(self, request: lm15.Request) -> Iterator[Any]:
         """The answer as events; it is complete before the first of them."""
@@ -167,7 +207,7 @@ class DirectEngine(_Server):
 
     def close(self) -> None:
         """Close the background loop's connections."""
-        run_sync(self._twin.aclose())
+        run_sync(self.twin.aclose())
 
 
 def direct(
@@ -196,8 +236,20 @@ def direct(
         f"direct/{place}/{model}",
         **{"temperature": 0.0, **kwargs},
         engine=engine,
-        async_engine=AsyncDirectEngine(url, model, **given),
+        async_engine=engine.twin,
     )
+
+
+async def _whole(stream: Any) -> bytes:
+    """All of a body; an error where it does not end."""
+    parts, size = [], 0
+    async for part in stream.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > LONGEST:
+            why = f"the answer is longer than {LONGEST} bytes"
+            raise lm15.ServerError(why, provider="direct")
+    return b"".join(parts)
 
 
 def _is_completion(body: Any) -> bool:

@@ -49,6 +49,10 @@ class _Engine:
         """The model itself, loaded at first use."""
         return load(_gguf.resolve(self.model), Settings(n_ctx=self.n_ctx))
 
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, by the model's own tokenizer."""
+        return len(self.llama.tokenize(text))
+
     def dump_state(self) -> dict[str, Any]:
         """What rebuilds this engine."""
         return {"model": self.model, "n_ctx": self.n_ctx}

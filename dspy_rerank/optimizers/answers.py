@@ -13,8 +13,6 @@ from ..types import Judgment
 
 logger = logging.getLogger(__name__)
 
-TUPLES = ("group", "order", "probabilities")
-
 
 class KeptAnswers(dict[str, Memo]):
     """A store for :func:`dspy_rerank.memo.remembering` that is written to a file as it fills.
@@ -103,6 +101,5 @@ def _ends_whole(end: int) -> bool:
 
 
 def _judgment(values: Mapping[str, Any]) -> Judgment:
-    read: dict[str, Any] = dict(values)
-    read.update({n: tuple(read[n]) for n in TUPLES if read[n] is not None})
+    read: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
     return Judgment(**read)

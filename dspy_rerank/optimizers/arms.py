@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 
+from ..defaults import resolve_lm
 from ..errors import InputError
 from ..sorters import Reranker
 from .examples import judgment_examples
@@ -21,10 +22,12 @@ class Arm:
     Attributes:
         reranker: With its judge settled.
         variant: The prompt.
+        lm: Answers; ``None`` is whatever is configured.
     """
 
     reranker: Reranker
     variant: Variant
+    lm: Any = None
 
     def setting(self, prior: float) -> Reranker:
         """A copy with the prompt and a weight of the first stage."""
@@ -32,6 +35,8 @@ class Arm:
         self.variant.apply(made.judge)
         if made.SCORED:
             made.settings.update(prior=prior)
+        if self.lm is not None:
+            made.set_lm(self.lm)
         return made
 
 
@@ -73,18 +78,43 @@ class Prompts:
 
 def arms_of(
     student: Reranker, candidates: Mapping[str, Reranker] | Sequence[Reranker], prompts: Prompts,
-    train: Any,
+    train: Any, lms: Mapping[str, Any],
 ) -> dict[str, Arm]:  # fmt: skip
-    """Everything to choose among, by name; the student as it is comes first."""
+    """Everything to choose among, by name; the student as it is comes first.
+
+    Args:
+        student: As it is.
+        candidates: Further rerankers.
+        prompts: Made for each.
+        train: Where demonstrations come from.
+        lms: Further language models by name, each tried with everything.
+    """
     others = candidates if isinstance(candidates, Mapping) else named(candidates)
-    if not others:
-        settled = with_settled_judge(student)
-        return {v.name: Arm(settled, v) for v in prompts.of(settled, train)}
+    rerankers = {"student": student, **others}
     found: dict[str, Arm] = {}
-    for name, reranker in {"student": student, **others}.items():
-        settled = with_settled_judge(reranker)
-        for variant in prompts.of(settled, train):
-            found[f"{name}: {variant.name}"] = Arm(settled, variant)
+    for model, lm in {"": None, **lms}.items():
+        with dspy.context(lm=dspy.settings.lm if lm is None else lm):
+            for name, reranker in rerankers.items():
+                settled = with_settled_judge(reranker)
+                who = [part for part in (model, name if others else "") if part]
+                for variant in prompts.of(settled, train):
+                    found[": ".join([*who, variant.name])] = Arm(settled, variant, lm)
+    return found
+
+
+def models_of(lms: Sequence[Any]) -> dict[str, Any]:
+    """Language models by alias or model name.
+
+    Raises:
+        InputError: Two have the same name.
+    """
+    found: dict[str, Any] = {}
+    for given in lms:
+        lm = resolve_lm(given)
+        name = given if isinstance(given, str) else str(getattr(lm, "model", lm))
+        if name in found:
+            raise InputError(f"lms name {name} twice; expected different models")
+        found[name] = lm
     return found
 
 
@@ -107,6 +137,7 @@ def fingerprint(arms: Mapping[str, Arm], *shared: Any) -> str:
         for name, arm in arms.items()
     ]
     settings = [repr(arm.reranker.settings) for arm in arms.values()]
-    content = [shared, prompts, settings, getattr(dspy.settings.lm, "model", "")]
+    models = sorted({str(getattr(arm.lm, "model", "")) for arm in arms.values()})
+    content = [shared, prompts, settings, getattr(dspy.settings.lm, "model", ""), models]
     text = json.dumps(content, default=str)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -8,29 +8,54 @@ from ..evaluation import baseline
 from ..judges.base import SignatureJudge
 from ..stats import paired_interval
 from ..types import Usage
+from .crossval import Nested
 from .judge_program import Watch
-from .trials import Trial, pareto
+from .trials import Choice, Trial, pareto
 
 
 def card(
-    trials: Sequence[Trial], chosen: Trial, *, metric: str, cost: str, seed: int, train: Any,
+    trials: Sequence[Trial], choice: Choice, *, metric: str, cost: str, seed: int, train: Any,
     val: Any, usage: Usage, seconds: float, study_calls: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """All that a report needs, as JSON values; the first trial is the uncompiled program."""
+    chosen = choice.trial
     return {
         "metric": metric,
         "cost": cost,
         "seed": seed,
         "train": {"queries": len(train), "fingerprint": train.fingerprint},
         "validation": _validation(trials[0], chosen, metric, seed, val),
-        "chosen": {"variant": chosen.variant, "prior": chosen.prior, "tokens": chosen.tokens},
+        "cross_validation": cross_validation(choice.nested),
+        "chosen": {
+            "variant": chosen.variant,
+            "prior": chosen.prior,
+            "tokens": chosen.tokens,
+            "kept": chosen is not trials[0],
+            "why": choice.why,
+            "best": _trial(choice.best),
+        },
         "trials": [_trial(trial) for trial in trials],
         "pareto": [_trial(trial) for trial in pareto(trials, cost)],
         "degraded": sum(trial.degraded > 0 for trial in trials),
         "spent": {
-            **_spent(usage, seconds),
+            **spent(usage, seconds),
             **({} if study_calls is None else {"study_calls": study_calls}),
         },
+    }
+
+
+def cross_validation(checked: Nested | None) -> dict[str, Any] | None:
+    """What choosing gains on queries left out of it, and how it flatters on the others."""
+    if checked is None:
+        return None
+    gain = checked.gain
+    return {
+        "queries": gain.n,
+        "compiled": round(fmean(checked.values), 6),
+        "gain_over_uncompiled": [round(x, 6) for x in (gain.mean, gain.lo, gain.hi)],
+        "p": gain.p,
+        "flattery": round(checked.flattery, 6),
+        "values": [round(value, 6) for value in checked.values],
     }
 
 
@@ -42,6 +67,8 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "calls": trial.calls,
         "calls_per_query": round(trial.price("calls"), 3),
         "tokens_per_query": round(trial.price("tokens"), 1),
+        "rounds_per_query": round(trial.rounds, 3),
+        "money_per_query": None if trial.dollars is None else round(trial.price("money"), 8),
         "degraded": trial.degraded,
     }
 
@@ -58,9 +85,11 @@ def _validation(first: Trial, chosen: Trial, metric: str, seed: int, val: Any) -
     }
 
 
-def _spent(usage: Usage, seconds: float) -> dict[str, Any]:
+def spent(usage: Usage, seconds: float) -> dict[str, Any]:
+    """The bill of compiling; questions are all that were asked, known answers included."""
     return {
         "calls": usage.paid_calls,
+        "questions": usage.calls,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "cost": usage.cost,
@@ -98,7 +127,7 @@ def judge_card(
         },
         "degraded": bool(watch.lost),
         "spent": {
-            **_spent(watch.usage, seconds),
+            **spent(watch.usage, seconds),
             "calls": calls,
             "judge_calls": watch.asked,
             "lost_questions": watch.lost,

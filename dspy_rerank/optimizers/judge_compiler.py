@@ -22,7 +22,7 @@ from .demos import cleaned
 from .examples import Labelled, judgment_examples
 from .judge_metric import JudgeMetric
 from .judge_program import JudgeProgram, Watch
-from .running import CallCounter, GuardedMetric, made, own_metric, run
+from .running import GuardedMetric, counting, made, own_metric, run
 from .splits import parts
 from .variants import by_likelihood, with_settled_judge
 
@@ -58,6 +58,9 @@ class JudgeCompiler(Teleprompter):
         per_query: At most so many questions from each query.
         window: Passages in a group.
         max_demo_tokens: For all demonstrations together, estimated.
+        max_calls: To all language models together, the one that writes prompts included. Two for
+            each validation question are kept for the comparison at the end; when the others are
+            spent, the optimizer is stopped and the best prompt it had tried goes into that.
         lm: Answers the questions: a DSPy LM or a model name; ``None`` as in
             :func:`dspy_rerank.rerank`. The optimizer uses it too, unless it has another.
         seed: Of every draw of ours.
@@ -73,6 +76,7 @@ class JudgeCompiler(Teleprompter):
         per_query: int = 8,
         window: int = 5,
         max_demo_tokens: int = 1500,
+        max_calls: int | None = None,
         lm: Any = None,
         seed: int = 0,
     ):
@@ -84,6 +88,7 @@ class JudgeCompiler(Teleprompter):
         self.per_query = per_query
         self.window = window
         self.max_demo_tokens = max_demo_tokens
+        self.max_calls = max_calls
         self.lm = lm
         self.seed = seed
 
@@ -110,20 +115,21 @@ class JudgeCompiler(Teleprompter):
         """
         begun = time.monotonic()
         train, val = parts(trainset, valset, self.seed)
-        counter, watch = CallCounter(), Watch()
-        seen = [*(dspy.settings.callbacks or []), counter]
-        with dspy.context(lm=resolve_lm(self.lm), callbacks=seen):
+        watch = Watch()
+        with dspy.context(lm=resolve_lm(self.lm)):
             compiled = with_settled_judge(student)
             questions = self._questions(compiled.judge, train, val)
             metric = self._guarded(compiled.judge, questions)
             before = JudgeProgram(compiled.judge, watch)
             optimizer = made(self.optimizer, metric, self.options)
-            found = run(optimizer, before, metric, self._sets(questions, teacher, watch))
+            with counting(self._optimizers(len(questions.val))) as counter:
+                found = run(optimizer, before, metric, self._sets(questions, teacher, watch))
             judge = self._with_prompt(compiled.judge, found, questions.train)
-            scores = [
-                self._scores(JudgeProgram(each, watch), metric, questions.val)
-                for each in (compiled.judge, judge)
-            ]
+            with counting() as comparing:
+                scores = [
+                    self._scores(JudgeProgram(each, watch), metric, questions.val)
+                    for each in (compiled.judge, judge)
+                ]
         kept = fmean(scores[1]) > fmean(scores[0])
         if kept:
             compiled.judge = judge
@@ -132,9 +138,22 @@ class JudgeCompiler(Teleprompter):
             type(optimizer).__name__, compiled.judge, scores, kept=kept, seed=self.seed,
             train=as_dataset(train), val=as_dataset(val),
             questions=(len(questions.train), len(questions.val)),
-            watch=watch, calls=counter.calls, seconds=time.monotonic() - begun,
+            watch=watch, calls=counter.calls + comparing.calls, seconds=time.monotonic() - begun,
         )  # fmt: skip
+        compiled.card["stopped"] = f"max_calls={self.max_calls}" if counter.spent else ""
         return compiled
+
+    def _optimizers(self, val: int) -> int | None:
+        """The calls that the optimizer may make."""
+        if self.max_calls is None:
+            return None
+        if self.max_calls <= 2 * val:
+            raise InputError(
+                f"max_calls={self.max_calls} with {val} validation questions, of which comparing "
+                f"the prompts at the end takes {2 * val}; give more calls, fewer validation "
+                "queries or a smaller per_query"
+            )
+        return self.max_calls - 2 * val
 
     def _questions(self, judge: SignatureJudge, train: Any, val: Any) -> _Questions:
         if by_likelihood(judge):

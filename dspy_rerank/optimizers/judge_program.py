@@ -1,8 +1,10 @@
 """One question of a judge as a DSPy program, which is what optimizers are given to improve."""
 
 import copy
+import json
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -16,6 +18,29 @@ from ..types import Usage
 
 TRIES = 3
 """A call that fails for a passing reason is made so often before the question counts as lost."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What an optimizer changes.
+
+    Attributes:
+        instructions: The wording.
+        demos: The demonstrations.
+    """
+
+    instructions: str
+    demos: tuple[Mapping[str, Any], ...]
+
+    @property
+    def key(self) -> str:
+        """The same for equal prompts."""
+        return json.dumps([self.instructions, self.demos], sort_keys=True, default=str)
+
+
+def prompt_of(prediction: Any) -> Prompt | None:
+    """The prompt that an answer of a :class:`JudgeProgram` came from."""
+    return getattr(prediction, "_prompt", None)
 
 
 class Watch:
@@ -90,6 +115,15 @@ class JudgeProgram(dspy.Module):
         signature: Any = self.predict.signature
         return signature.instructions
 
+    def prompted(self, prompt: "Prompt | None") -> "JudgeProgram":
+        """A copy with another prompt, if one is given."""
+        made = self.deepcopy()
+        if prompt is not None:
+            signature: Any = made.predict.signature
+            made.predict.signature = instructed(signature, prompt.instructions)
+            made.predict.demos = [dict(demo) for demo in prompt.demos]
+        return made
+
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Answer one question; an answer in the wrong form comes back as it is."""
         for left in reversed(range(TRIES)):
@@ -108,6 +142,7 @@ class JudgeProgram(dspy.Module):
         with dspy.context(adapter=self.adapter, send_stream=None), dspy.track_usage() as tracker:
             prediction = self.predict(**inputs, config=self._config())
         self.watch.answered(tracker.get_total_tokens())
+        prediction._prompt = Prompt(self.instructions, tuple(map(dict, self.predict.demos)))
         return prediction
 
     def _config(self) -> dict[str, Any]:

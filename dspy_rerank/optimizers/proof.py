@@ -7,10 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from ..adapters import COMPACT, CONTINUING
+from ..calibration import answers, reliability
 from ..evaluation import Evaluation, Row
+from ..judges import Panel
 from ..judges.base import SignatureJudge
 from ..ranking import Ranking
 from ..sorters import Reranker
+from ..sorters.estimates import bounds
+from .examples import answers_yes_no
 from .variants import by_likelihood
 
 UNCOMPILED = "uncompiled"
@@ -44,7 +48,8 @@ def proof(student: Reranker, compiled: Reranker, found: Evaluation, test: Any) -
         "card": {k: v for k, v in compiled.card.items() if k != "test"},
         "prompt": _prompts(student, compiled),
         "queries": _queries(found, test, metric),
-        "serving": _serving(found),
+        "calibration": _calibration(student, compiled, found, test),
+        "serving": _serving({UNCOMPILED: student, COMPILED: compiled}, found, test),
     }
 
 
@@ -68,18 +73,23 @@ def verdicts(found: Evaluation) -> list[str]:
 
 
 def _curse(card: dict[str, Any]) -> list[str]:
-    """Winner's curse: how much the best of many looks better than it is."""
-    tried, val = len(card.get("trials") or ()), card.get("validation") or {}
-    interval = val.get("gain_over_uncompiled")
-    if tried < 2 or interval is None or not all(map(math.isfinite, interval)):
-        return []
-    error = (interval[2] - interval[1]) / (2 * 1.96)
-    flattery = error * math.sqrt(2 * math.log(tried))
-    return [
-        f"winner's curse: {tried} settings were compared on {val['queries']} validation queries, "
-        f"so the validation value of the one chosen may be flattered by up to {flattery:.4f}; the "
-        "test queries took no part in the choice and are not"
-    ]
+    """Winner's curse: how much the best of many looks better than it is, by cross-validation."""
+    checked, said = card.get("cross_validation"), []
+    why = (card.get("chosen") or {}).get("why")
+    if why:
+        kept = card["chosen"].get("kept")
+        said.append(f"{'compiled' if kept else 'the uncompiled program was kept'}: {why}")
+    if not checked:
+        return said
+    tried = len(card.get("trials") or card.get("penalties") or ())
+    mean, lo, hi = checked["gain_over_uncompiled"]
+    note = (
+        f"winner's curse: {tried} settings were compared on {checked['queries']} queries. Chosen "
+        f"again with a tenth of them left out, ten times, and measured on those, the gain is "
+        f"{mean:+.4f} [{lo:+.4f}, {hi:+.4f}]; on the queries that it was chosen by, the choice "
+        f"looks better by {checked['flattery']:+.4f}"
+    )
+    return [*said, note]
 
 
 def _trouble(found: Evaluation, card: dict[str, Any]) -> list[str]:
@@ -94,28 +104,50 @@ def _trouble(found: Evaluation, card: dict[str, Any]) -> list[str]:
 
 def prompt_text(judge: Any) -> str:
     """What is sent for a question, with the names of the inputs in place of their values."""
+    if isinstance(judge, Panel):
+        judges = zip(judge.judges, judge.settings["weights"], strict=True)
+        return "\n\n".join(f"weight {weight:g}\n{prompt_text(each)}" for each, weight in judges)
     if not isinstance(judge, SignatureJudge):
         return ""
     signature = judge.signature
     blanks = {name: f"{{{name}}}" for name in signature.input_fields}
     adapter = judge.adapter or (CONTINUING if by_likelihood(judge) else COMPACT)
     messages: Any = adapter.format(signature, list(judge.predict.demos), blanks)
-    return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in messages)
+    text = "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in messages)
+    claim = judge.settings.values.get("claim")
+    scored = (
+        f" {claim or '{query}'}   <- its likelihood is the score" if by_likelihood(judge) else ""
+    )
+    title = "\n(of the passage, its first line)" if _title_only(judge) else ""
+    return f"{text}{scored}{title}"
+
+
+def _title_only(judge: SignatureJudge) -> bool:
+    return judge.settings.values.get("part") == "title"
 
 
 def _prompts(student: Reranker, compiled: Reranker) -> dict[str, Any]:
-    judge = getattr(compiled, "judge", None)
+    judge: Any = getattr(compiled, "judge", None)
     before, after = prompt_text(_as_asked(student, judge)), prompt_text(judge)
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), UNCOMPILED, COMPILED, lineterm="", n=100
     )
     predict = getattr(judge, "predict", None)
     return {
-        "program": repr(compiled),
-        "instructions": "" if judge is None or predict is None else judge.signature.instructions,
+        "program": type(compiled).__name__,
+        "judge": type(judge).__name__,
+        "settings": _changed(student, compiled),
+        "sent": after,
+        "instructions": "" if predict is None else judge.signature.instructions,
         "demos": [] if predict is None else [dict(demo) for demo in predict.demos],
         "diff": list(lines),
     }
+
+
+def _changed(student: Reranker, compiled: Reranker) -> dict[str, list[Any]]:
+    """Settings of the sorter before and after, where they differ."""
+    before, after = student.settings.values, compiled.settings.values
+    return {n: [before.get(n), v] for n, v in after.items() if before.get(n) != v}
 
 
 def _as_asked(student: Reranker, compiled: Any) -> Any:
@@ -172,23 +204,58 @@ def _top(ranking: Ranking, query: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _serving(found: Evaluation) -> list[dict[str, Any]]:
+def _calibration(
+    student: Reranker, compiled: Reranker, found: Evaluation, test: Any
+) -> dict[str, Any]:
+    """How far each program's confidences are from how often it is right; ``None`` without any."""
+    said: dict[str, Any] = {}
+    for name, reranker in ((UNCOMPILED, student), (COMPILED, compiled)):
+        judged = [
+            (ranking.judgments, query.relevance)
+            for ranking, query in zip(found[name].rankings, test, strict=True)
+        ]
+        told = answers(judged, scale=_scale(reranker))
+        said[name] = reliability(*told).to_dict() if told.confidences else None
+    return said
+
+
+def _scale(reranker: Reranker) -> tuple[float, float]:
+    judge: Any = getattr(reranker, "judge", None)
+    if not isinstance(judge, SignatureJudge) or judge.kind != "pointwise" or answers_yes_no(judge):
+        return 0.0, 1.0
+    low, high = judge.settings["scale"]
+    return low, high
+
+
+def _serving(rerankers: dict[str, Reranker], found: Evaluation, test: Any) -> list[dict[str, Any]]:
     """What 1,000 queries cost with each program, by the test queries."""
-    return [_thousand(row, found.queries) for row in found.rows if row.rankings]
+    return [_thousand(found[name], each, test) for name, each in rerankers.items()]
 
 
-def _thousand(row: Row, queries: int) -> dict[str, Any]:
-    """Tokens and money are those of the calls that were paid, for all calls."""
-    usage, scale = row.usage, 1000 / max(1, queries)
+def _thousand(row: Row, reranker: Reranker, test: Any) -> dict[str, Any]:
+    """Tokens and money are those of the calls that were paid, for all calls.
+
+    Where all answers were known before, prompt tokens are estimated and money is not known.
+    """
+    usage, scale = row.usage, 1000 / max(1, len(test))
     share = usage.calls / usage.paid_calls if usage.paid_calls else None
     per = None if share is None else scale * share
     return {
         "name": row.name,
         "calls": round(usage.calls * scale),
-        "prompt_tokens": None if per is None else round(usage.prompt_tokens * per),
+        "estimated": per is None,
+        "prompt_tokens": round(_tokens(reranker, test) * scale)
+        if per is None
+        else round(usage.prompt_tokens * per),
         "completion_tokens": None if per is None else round(usage.completion_tokens * per),
         "cost": None if per is None or usage.cost is None else round(usage.cost * per, 4),
     }
+
+
+def _tokens(reranker: Reranker, test: Any) -> int:
+    """Prompt tokens of all test queries, estimated."""
+    told = (reranker.estimate(len(q.documents), query=q.text, documents=q.documents) for q in test)
+    return sum(bounds(each.prompt_tokens or 0)[1] for each in told)
 
 
 def learning_curve(trials: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:

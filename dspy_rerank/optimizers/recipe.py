@@ -1,7 +1,7 @@
 """Recipes: a way to compile, in a TOML file that the command line can run."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,11 @@ from typing import Any
 import dspy
 
 from ..errors import InputError
+from ..judges import Panel, PointwiseJudge
 from ..sorters import Reranker
 from .judge_compiler import JudgeCompiler
 from .search import RerankerSearch
+from .weight_compiler import WeightCompiler, members
 
 OPTIMIZERS = (
     "LabeledFewShot",
@@ -30,13 +32,22 @@ REFLECTION = {
     "GEPA": "reflection_lm",
 }
 """Where an optimizer takes the language model that writes instructions."""
-JUDGE = ("optimizer", "options", "arguments", "per_query", "window", "max_demo_tokens")
-SEARCH = ("trials", "instructions", "demos", "demo_draws", "max_demo_tokens", "cost", "max_calls")
+TABLES = ("judge", "search", "weights")
+JUDGE = (
+    "optimizer", "options", "arguments", "per_query", "window", "max_demo_tokens", "max_calls",
+)  # fmt: skip
+SEARCH = (
+    "trials", "instructions", "demos", "demo_draws", "max_demo_tokens", "cost", "lms", "choose_by",
+    "sure", "max_calls", "max_cost",
+)  # fmt: skip
+WEIGHTS = ("judges", "penalties", "parts", "sure", "max_calls")
+SHARED = ("metric", "progress", "max_calls")
+"""Arguments of a search that weighing takes, too."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A judge compiler, a search over rerankers, or one after the other.
+    """A judge compiler, a search over rerankers, weights, or one after the other.
 
     Attributes:
         name: Of the file.
@@ -44,12 +55,15 @@ class Recipe:
         judge: Arguments of :class:`JudgeCompiler`; empty for none.
         search: Arguments of :class:`RerankerSearch`; empty for none. After a judge compiler it
             chooses between the student's and the compiled prompt.
+        weights: Arguments of :class:`WeightCompiler`; empty for none. ``judges`` are arguments of
+            further pointwise judges that may be taken into a panel with the student's.
     """
 
     name: str
     description: str = ""
     judge: Mapping[str, Any] = field(default_factory=dict)
     search: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, Any] = field(default_factory=dict)
 
     def compile(
         self, student: Reranker, *, trainset: Any, valset: Any, lm: Any = None,
@@ -66,8 +80,22 @@ class Recipe:
             seed: Of every draw.
             search: Further arguments of the search, before those of the recipe.
         """
-        given = {**self.search, **search}
         sets = {"trainset": trainset, "valset": valset}
+        if not self.judge and not self.search and self.weights:
+            return self._weighed(student, sets, lm, seed, search)
+        found = self._prompted(student, sets, lm, reflection_lm, seed, search)
+        if not self.weights:
+            return found
+        weighed = self._weighed(found, sets, lm, seed, search)
+        weighed.card["search"] = found.card
+        weighed.card["spent"] = summed(weighed.card["spent"], found.card["spent"])
+        return weighed
+
+    def _prompted(
+        self, student: Reranker, sets: Any, lm: Any, reflection_lm: Any, seed: int, search: Any
+    ) -> Reranker:
+        """With a compiled prompt and settings."""
+        given = {**self.search, **search}
         if not self.judge:
             return RerankerSearch(lm=lm, seed=seed, **given).compile(student, **sets)
         judged = self._compiler(lm, reflection_lm, seed).compile(student, **sets)
@@ -78,8 +106,23 @@ class Recipe:
             lm=lm, seed=seed, instructions=instructions, candidates={"compiled": judged}, **given
         ).compile(student, **sets)
         chosen.card["judge"] = judged.card
-        chosen.card["spent"] = _sum(chosen.card["spent"], judged.card["spent"])
+        total = summed(chosen.card["spent"], judged.card["spent"])
+        parts = {"search": chosen.card["spent"]["calls"], "judge_compiler": judged.card["spent"]}
+        chosen.card["spent"] = {
+            **total, "search_calls": parts["search"],
+            "judge_compiler_calls": parts["judge_compiler"]["calls"],
+        }  # fmt: skip
         return chosen
+
+    def _weighed(
+        self, student: Reranker, sets: Any, lm: Any, seed: int, search: Mapping[str, Any]
+    ) -> Reranker:
+        """With compiled weights, of further judges too where the recipe names some."""
+        own = {name: value for name, value in self.weights.items() if name != "judges"}
+        shared = {name: search[name] for name in SHARED if name in search}
+        further = [PointwiseJudge(**arguments) for arguments in self.weights.get("judges", ())]
+        widened = with_judges(student, further) if further else student
+        return WeightCompiler(lm=lm, seed=seed, **{**own, **shared}).compile(widened, **sets)
 
     def _compiler(self, lm: Any, reflection_lm: Any, seed: int) -> JudgeCompiler:
         arguments = dict(self.judge)
@@ -90,13 +133,23 @@ class Recipe:
         return JudgeCompiler(optimizer_class(name), options, lm=lm, seed=seed, **arguments)
 
 
-def _sum(search: Mapping[str, Any], judge: Mapping[str, Any]) -> dict[str, Any]:
-    """The bill of both steps; a price is known only when both are."""
-    both = {
-        name: None if None in (value, judge.get(name, 0)) else value + judge.get(name, 0)
-        for name, value in search.items()
-    }
-    return {**both, "search_calls": search["calls"], "judge_compiler_calls": judge["calls"]}
+def with_judges(student: Reranker, further: Sequence[Any]) -> Reranker:
+    """The student with a panel in which the further judges have no weight yet.
+
+    Raises:
+        InputError: It has no judge that could sit in a panel.
+    """
+    judges, weights = members(student)
+    made = student.deepcopy()
+    made.judge = Panel([*judges, *further], weights=[*weights, *(0.0 for _ in further)])
+    return made
+
+
+def summed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The bill of two steps; a price is known only when both are."""
+    names = ("calls", "questions", "prompt_tokens", "completion_tokens", "cost", "seconds")
+    both = {n: None if None in (one[n], other[n]) else one[n] + other[n] for n in names}
+    return {**one, **both}
 
 
 def optimizer_class(name: str) -> Any:
@@ -115,7 +168,8 @@ def read_recipe(path: str | Path) -> Recipe:
 
     A file has ``description``, and a table ``[judge]`` (``optimizer``, its ``options`` and
     ``arguments``, ``per_query``, ``window``, ``max_demo_tokens``), a table ``[search]``
-    (``trials``, ``instructions``, ``demos``, ``cost``, ``max_calls``...), or both.
+    (``trials``, ``instructions``, ``demos``, ``cost``, ``max_calls``...), a table ``[weights]``
+    (``judges``, ``penalties``, ``parts``, ``sure``), or several.
 
     Raises:
         InputError: The file is not there, is not TOML, or has names that mean nothing.
@@ -127,18 +181,23 @@ def read_recipe(path: str | Path) -> Recipe:
         raise InputError(f"{source}: there is no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{source} is not a recipe: {error}") from None
-    _check_names(source, "at the top", content, ("description", "judge", "search"))
-    judge, search = content.get("judge", {}), content.get("search", {})
-    if not judge and not search:
-        raise InputError(f"{source} is not a recipe: expected a table [judge] or [search]")
+    _check_names(source, "at the top", content, ("description", *TABLES))
+    judge, search, weights = (content.get(name, {}) for name in TABLES)
+    if "weights" in content and not weights:
+        weights = {"sure": 1.0}
+    if not judge and not search and "weights" not in content:
+        raise InputError(
+            f"{source} is not a recipe: expected a table [judge], [search] or [weights]"
+        )
     _check_names(source, "in [judge]", judge, JUDGE)
     _check_names(source, "in [search]", search, SEARCH)
+    _check_names(source, "in [weights]", weights, WEIGHTS)
     if judge:
         try:
             optimizer_class(judge.get("optimizer", ""))
         except InputError as error:
             raise InputError(f"{source}, [judge]: {error}") from None
-    return Recipe(source.stem, str(content.get("description", "")), judge, search)
+    return Recipe(source.stem, str(content.get("description", "")), judge, search, weights)
 
 
 def _check_names(source: Path, where: str, found: Any, known: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..calibration import Bin, Reliability
 from ..evaluation import Evaluation
 from ..sorters import Reranker
 from .plots import plot
@@ -53,12 +54,15 @@ def write_report(
 def html_of(content: dict[str, Any]) -> str:
     """The report as one page; every text in it is escaped."""
     parts = [
-        f"<h1>Compiled reranker: {escape(content['prompt']['program'])}</h1>",
+        f"<h1>Compiled reranker: {content['prompt']['program']} over {content['prompt']['judge']}"
+        "</h1>",
         _words(content),
         _measured(content),
         _search(content),
+        _weights(content["card"]),
         _prompt(content["prompt"]),
         _wins_and_losses(content),
+        _calibrated(content),
         _cost(content),
     ]
     return (
@@ -70,7 +74,10 @@ def html_of(content: dict[str, Any]) -> str:
 def _words(content: dict[str, Any]) -> str:
     count = content["test"]["queries"]
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in content["words"])
-    return f"<p>On {count} queries that nothing was chosen by, the compiled program is</p><ul>{items}</ul>"  # noqa: E501
+    return (
+        f"<p>Measured on {count} queries that nothing was chosen by, the compiled program is:</p>"
+        f"<ul>{items}</ul>"
+    )
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -121,14 +128,19 @@ def _search(content: dict[str, Any]) -> str:
     if not trials:
         return ""
     cost = f"{card['cost']}_per_query"
-    points = [(t[cost], t["value"]) for t in trials]
-    front = [(t[cost], t["value"]) for t in card["pareto"]]
+    points = [(t[cost], t["value"]) for t in trials if t[cost] is not None]
+    front = [(t[cost], t["value"]) for t in card["pareto"] if t[cost] is not None]
+    if not points:
+        return ""
     chosen = next(t for t in trials if _is(t, card["chosen"]))
     curve = [(float(calls), best) for calls, best in learning_curve(trials)]
     names = [f"{t['variant']}, prior {t['prior']:g}" for t in trials]
-    rows = [[n, t["value"], t["calls_per_query"], t["tokens_per_query"], t["calls"]]
-            for n, t in zip(names, trials, strict=True)]  # fmt: skip
-    header = ["setting", metric, "calls a query", "tokens a query", "calls to try it"]
+    rows = [
+        [n, t["value"], t["calls_per_query"], t["rounds_per_query"], t["tokens_per_query"],
+         t["money_per_query"], t["calls"]]
+        for n, t in zip(names, trials, strict=True)
+    ]  # fmt: skip
+    header = ["setting", metric, "calls a query", "rounds", "tokens", "dollars", "calls to try it"]
     pareto = plot(points, front, x=f"{card['cost']} a query", y=metric, names=names,
                   chosen=(chosen[cost], chosen["value"]))  # fmt: skip
     return (
@@ -137,6 +149,22 @@ def _search(content: dict[str, Any]) -> str:
         f'<div class="cols">{plot(curve, curve, x="judge calls", y=metric)}{pareto}</div>'
         f"<details><summary>{len(trials)} settings</summary>{table(header, rows)}</details>"
     )
+
+
+def _weights(card: dict[str, Any]) -> str:
+    """How much each judge counts, and what stronger and weaker fits gave."""
+    weights = (card.get("chosen") or {}).get("weights")
+    if not weights:
+        return ""
+    rows = [[each["judge"], each["weight"]] for each in weights]
+    rows.append(["first stage, as a share", card["chosen"]["prior"]])
+    fits = [
+        ["none: the student's weights" if p["penalty"] is None else p["penalty"], p["value"]]
+        for p in card["penalties"]
+    ]
+    judges = table(["judge", "weight"], rows)
+    tried = table(["penalty of leaving the student", f"{card['metric']}, cross-validated"], fits)
+    return f"<h2>Weights</h2>{judges}<h3>How closely labels were followed</h3>{tried}"
 
 
 def _is(trial: dict[str, Any], chosen: dict[str, Any]) -> bool:
@@ -156,18 +184,52 @@ def _prompt(prompt: dict[str, Any]) -> str:
         "<li>" + "<br>".join(f"<b>{escape(k)}</b>: {escape(str(v))}" for k, v in demo.items())
         for demo in prompt["demos"]
     )
-    shown = f"<ol>{demos}</ol>" if demos else "<p>none</p>"
+    shown = f"<h3>Demonstrations</h3><ol>{demos}</ol>" if demos else ""
+    settings = [[name, *map(_setting, both)] for name, both in prompt["settings"].items()]
+    changed = table(["setting", "uncompiled", "compiled"], settings) if settings else ""
+    told = prompt["instructions"].strip()
+    wording = f"<h3>Instructions</h3><pre>{escape(told)}</pre>" if told else ""
     return (
-        f"<h2>Prompt</h2><h3>Instructions</h3><pre>{escape(prompt['instructions']) or ' '}</pre>"
-        f"<h3>Demonstrations</h3>{shown}<h3>Against the uncompiled prompt</h3>{change}"
+        f"<h2>Prompt</h2>{wording}{shown}<h3>Sent for each question</h3>"
+        f"<details><summary>the whole prompt</summary><pre>{escape(prompt['sent'])}</pre></details>"
+        f"<h3>Against the uncompiled prompt</h3>{change}{changed}"
     )
+
+
+def _setting(value: Any) -> str:
+    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _wins_and_losses(content: dict[str, Any]) -> str:
     queries = content["queries"]
     wins, losses = (sum(sign * q["gain"] > 0 for q in queries) for sign in (1, -1))
-    head = f"<h2>Query by query</h2><p>{wins} won, {losses} lost, {len(queries) - wins - losses} "
-    return head + "alike.</p>" + "".join(map(_query, queries))
+    alike = [query for query in queries if not query["gain"]]
+    changed = [query for query in queries if query["gain"]]
+    rest = "".join(map(_query, alike))
+    return (
+        f"<h2>Query by query</h2><p>{wins} won, {losses} lost, {len(alike)} alike.</p>"
+        f"{''.join(map(_query, changed))}"
+        f"<details><summary>{len(alike)} alike</summary>{rest}</details>"
+    )
+
+
+def _calibrated(content: dict[str, Any]) -> str:
+    """Reliability diagrams of both programs, where their judges say how sure they are."""
+    found = content["calibration"]
+    shown = "".join(
+        f"<div><b>{name}</b>{_diagram(told) if told else '<p>gives no confidence</p>'}</div>"
+        for name, told in found.items()
+    )
+    return (
+        "<h2>Calibration</h2><p>Confidence of single answers against how often they were right; "
+        f'on the diagonal both agree.</p><div class="cols">{shown}</div>'
+    )
+
+
+def _diagram(told: dict[str, Any]) -> str:
+    bars = [Bin(**{**each}) for each in told["bins"]]
+    values = {name: value for name, value in told.items() if name != "bins"}
+    return Reliability(**values, bins=tuple(bars)).to_svg()
 
 
 def _query(entry: dict[str, Any]) -> str:
@@ -197,7 +259,9 @@ def _cost(content: dict[str, Any]) -> str:
     names = ["calls", "prompt_tokens", "completion_tokens", "cost"]
     rows = [["compiling, in all", *(spent.get(name) for name in names)]]
     rows += [
-        [f"1,000 queries, {row['name']}", *(row[n] for n in names)] for row in content["serving"]
-    ]
+        [f"1,000 queries, {row['name']}{', tokens estimated' if row['estimated'] else ''}",
+         *(row[n] for n in names)]
+        for row in content["serving"]
+    ]  # fmt: skip
     header = ["", "calls", "prompt tokens", "completion tokens", "US dollars"]
     return f"<h2>Cost</h2>{table(header, rows)}"

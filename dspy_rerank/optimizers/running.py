@@ -3,8 +3,10 @@
 import copy
 import inspect
 import io
+import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -14,10 +16,40 @@ from dspy.utils.callback import BaseCallback
 
 from ..errors import CompileError, InputError, ModelError
 from .judge_metric import JudgeMetric
-from .judge_program import JudgeProgram, Watch
+from .judge_program import JudgeProgram, Prompt, Watch, prompt_of
 
 METRICS = ("metric", "metric_fn")
 """Where DSPy's optimizers keep their metric."""
+
+
+class Tried:
+    """What each prompt that an optimizer has tried is worth, question by question."""
+
+    def __init__(self) -> None:
+        self._prompts: dict[str, Prompt] = {}
+        self._scores: dict[str, dict[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, gold: Any, prediction: Any, value: Any) -> None:
+        """Keep the score of an answer that says which prompt it comes from."""
+        prompt = prompt_of(prediction)
+        if prompt is None or not hasattr(gold, "inputs"):
+            return
+        score = value.score if isinstance(value, dspy.Prediction) else float(value)
+        question = json.dumps(dict(gold.inputs()), sort_keys=True, default=str)
+        with self._lock:
+            self._prompts[prompt.key] = prompt
+            self._scores.setdefault(prompt.key, {})[question] = float(score)
+
+    def best(self, examples: Sequence[Any]) -> Prompt | None:
+        """The prompt with the best mean on questions of which it was asked at least half."""
+        names = [json.dumps(dict(e.inputs()), sort_keys=True, default=str) for e in examples]
+        means: dict[str, float] = {}
+        for key, scores in self._scores.items():
+            known = [scores[name] for name in names if name in scores]
+            if known and len(known) * 2 >= len(names):
+                means[key] = sum(known) / len(known)
+        return self._prompts[max(means, key=means.__getitem__)] if means else None
 
 
 class GuardedMetric:
@@ -31,6 +63,7 @@ class GuardedMetric:
         self.metric = metric
         self.calls = 0
         self.error: Exception | None = None
+        self.tried = Tried()
         self._most = _positional(metric)
 
     def __call__(
@@ -48,24 +81,53 @@ class GuardedMetric:
             return 0.0
         self.calls += 1
         try:
-            return self.metric(*(gold, pred, trace, pred_name, pred_trace)[: self._most])
+            value = self.metric(*(gold, pred, trace, pred_name, pred_trace)[: self._most])
         except Exception as error:
             self.error = error
             raise
+        self.tried.note(gold, pred, value)
+        return value
 
     def __deepcopy__(self, memo: Any) -> "GuardedMetric":
         return self
 
 
-class CallCounter(BaseCallback):
-    """Counts all calls to language models, the optimizer's own proposals included."""
+class SpentError(BaseException):
+    """All calls are spent; no ``Exception``, since optimizers take those for wrong answers."""
 
-    def __init__(self) -> None:
+
+class CallCounter(BaseCallback):
+    """Counts all calls to language models, the optimizer's own proposals included.
+
+    Args:
+        most: So many may be made; the next one is not, but raises :class:`SpentError`.
+
+    Attributes:
+        calls: Made so far.
+        spent: Whether one was refused.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
         self.calls = 0
+        self.most = most
+        self.spent = False
+        self._lock = threading.Lock()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Count one."""
-        self.calls += 1
+        """Count one, before it is made."""
+        with self._lock:
+            if self.most is not None and self.calls >= self.most:
+                self.spent = True
+                raise SpentError(f"all {self.most} calls are spent")
+            self.calls += 1
+
+
+@contextmanager
+def counting(most: int | None = None) -> Iterator[CallCounter]:
+    """Counts the calls made inside, also those of threads that outlive it."""
+    counter = CallCounter(most)
+    with dspy.context(callbacks=[*(dspy.settings.callbacks or []), counter]):
+        yield counter
 
 
 def made(optimizer: Any, metric: GuardedMetric, options: Mapping[str, Any]) -> Teleprompter:
@@ -84,8 +146,10 @@ def made(optimizer: Any, metric: GuardedMetric, options: Mapping[str, Any]) -> T
     parameters = inspect.signature(optimizer).parameters
     kinds = {parameter.kind for parameter in parameters.values()}
     takes = "metric" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+    named = {"metric": metric} if takes else {}
+    function = not takes and not inspect.isclass(optimizer)
     with quiet():
-        built = optimizer(**({"metric": metric} if takes else {}), **options)
+        built = optimizer(*([metric] if function and parameters else ()), **named, **options)
     if not isinstance(built, Teleprompter):
         raise InputError(f"{optimizer!r} gave {type(built).__name__}; expected a DSPy optimizer")
     return built
@@ -110,6 +174,9 @@ def run(
         metric: The one the optimizer calls.
         arguments: For its ``compile``; those it does not take are left out.
 
+    When the calls are spent before it has come to its end, that is the best prompt it had tried
+    on at least half of the validation questions.
+
     Raises:
         CompileError: The metric raised, or the optimizer failed or returned nothing.
         ModelError: The model failed on most questions.
@@ -123,6 +190,8 @@ def run(
     with quiet(), dspy.context(max_errors=10**9):
         try:
             found = optimizer.compile(program.deepcopy(), **given)
+        except SpentError:
+            found = program.prompted(metric.tried.best(arguments["valset"]))
         except Exception as error:
             failure = error
     _raise_swallowed(name, metric, program.watch)

@@ -3,9 +3,8 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import dspy
@@ -13,38 +12,42 @@ import optuna
 from dspy.teleprompt.teleprompt import Teleprompter
 
 from ..defaults import resolve_lm
-from ..errors import InputError, ModelError
-from ..evaluation import Row, rank_all, scored
+from ..errors import InputError
 from ..memo import remembering
 from ..metrics import parse_metric
 from ..sorters import Reranker
-from ..sorters.estimates import bounds
-from ..stats import standard_error
-from ..types import Usage
 from .answers import KeptAnswers
-from .arms import Arm, Prompts, arms_of, fingerprint
+from .arms import Arm, Prompts, arms_of, fingerprint, models_of
 from .card import card
-from .ledger import Ledger
-from .splits import parts
+from .ledger import VARIANT, Ledger
+from .measuring import Measuring
+from .splits import joined, parts
 from .study import answers_beside, new_study
-from .trials import ATTRIBUTE, COSTS, SearchProgress, Trial, choose, finished, stored
+from .trials import ATTRIBUTE, COSTS, Cost, SearchProgress, Trial, finished, settled, stored
 
 logger = logging.getLogger(__name__)
 
 PRIOR_STEP = 0.05
+POOLS = ("validation", "all")
+UNPRICED = (
+    "the price of the model is not known; limit calls or tokens, or give the price in the LiteLLM "
+    "configuration"
+)
 
 
 @dataclass
 class _Search:
     """The state of one compile run."""
 
-    arms: dict[str, Arm]
-    data: Any
+    measuring: Measuring
     study: optuna.Study
     ledger: Ledger
     answers: KeptAnswers | None
-    tokens: dict[str, float] = field(default_factory=dict)
-    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def arms(self) -> dict[str, Arm]:
+        """All there is to choose among."""
+        return self.measuring.arms
 
     @property
     def trials(self) -> list[Trial]:
@@ -58,9 +61,11 @@ class RerankerSearch(Teleprompter):
     Optuna's TPE sampler proposes a reranker where there are several, a wording, a set of
     demonstrations and, where the sorter has scores, the weight of the first stage. Answers are
     kept, so trying another weight on a known prompt costs nothing; a prompt that is clearly
-    behind after half of the queries is not asked the rest. The setting returned is the cheapest
+    behind after half of the queries is not asked the rest. The setting chosen is the cheapest
     one whose mean is within one standard error of the best; among equally cheap ones it is the
-    best. The card has the Pareto front of quality against cost.
+    best. It is returned when its gain over the student holds in cross-validation, on queries
+    left out of the choice; else the student's own setting is. The card has the Pareto front of
+    quality against cost.
 
     With a storage, a search that was killed is taken up where it stopped, without buying an
     answer twice, and several processes may work on one: they share trials, answers and budget.
@@ -75,9 +80,17 @@ class RerankerSearch(Teleprompter):
         demos: Numbers of demonstrations to try.
         demo_draws: Different sets to try for each number.
         max_demo_tokens: For all demonstrations of a set.
-        cost: ``tokens`` or ``calls`` of serving one query: a second objective for the sampler,
-            and what cheap means. ``None`` samples for quality alone and goes by tokens.
+        cost: ``tokens``, ``calls``, ``rounds`` or ``money`` (US dollars) of serving one query: a
+            second objective for the sampler, and what cheap means. ``None`` samples for quality
+            alone and goes by tokens.
+        lms: Further language models to choose among, as objects, names or aliases.
+        choose_by: ``validation`` queries, or ``all``: the training queries, too, which takes
+            ``demos=()`` as demonstrations would be shown their own answers.
+        sure: Standard errors by which a gain must exceed nothing to count, in choosing and in
+            cross-validation; 0 takes whatever looks best.
         max_calls: Judge calls in all; settings that would exceed it are not tried.
+        max_cost: US dollars in all, likewise, by estimate from what was paid so far; the student
+            itself is always measured.
         timeout: Seconds after which no further setting is tried.
         storage: A file for Optuna's journal, a database's URL, or an Optuna storage.
         study_name: Of the search in the storage.
@@ -97,8 +110,12 @@ class RerankerSearch(Teleprompter):
         demos: Sequence[int] = (1, 2, 4),
         demo_draws: int = 2,
         max_demo_tokens: int = 1500,
-        cost: str | None = None,
+        cost: Cost | None = None,
+        lms: Sequence[Any] = (),
+        choose_by: str = "validation",
+        sure: float = 1.0,
         max_calls: int | None = None,
+        max_cost: float | None = None,
         timeout: float | None = None,
         storage: Any = None,
         study_name: str = "rerank",
@@ -112,13 +129,22 @@ class RerankerSearch(Teleprompter):
         if trials < 1:
             raise InputError(f"trials={trials}; expected at least 1")
         if cost not in (None, *COSTS):
-            raise InputError(f"cost={cost!r}; expected None, {' or '.join(COSTS)}")
+            raise InputError(f"cost={cost!r}; expected None or one of {', '.join(COSTS)}")
+        if choose_by not in POOLS or (choose_by == "all" and any(demos)):
+            raise InputError(
+                f"choose_by={choose_by!r} with demos={tuple(demos)}; expected 'validation', or "
+                "'all' with demos=()"
+            )
         self.metric = metric
         self.trials = trials
         self.candidates = candidates
         self.prompts = Prompts(instructions, tuple(demos), demo_draws, max_demo_tokens, seed)
         self.cost = cost
+        self.lms = lms
+        self.choose_by = choose_by
+        self.sure = sure
         self.max_calls = max_calls
+        self.max_cost = max_cost
         self.timeout = timeout
         self.storage = storage
         self.study_name = study_name
@@ -149,24 +175,26 @@ class RerankerSearch(Teleprompter):
         """
         begun = time.monotonic()
         train, val = parts(trainset, valset, self.seed)
+        if self.choose_by == "all":
+            val = joined(train, val)
         answers = answers_beside(self.storage, self.study_name, self.answers)
         with dspy.context(lm=resolve_lm(self.lm)), remembering(answers):
             search = self._prepared(student, train, val, answers)
             self._run(search, begun)
             trials = self._baseline_first(search)
-            chosen = choose(trials, self.cost or "tokens")
-            compiled = search.arms[chosen.variant].setting(chosen.prior)
+            choice = settled(trials, self.cost or "tokens", sure=self.sure, seed=self.seed)
+            compiled = search.arms[choice.trial.variant].setting(choice.trial.prior)
         compiled.card = card(
-            trials, chosen, metric=self.metric, cost=self.cost or "tokens", seed=self.seed,
-            train=train, val=val, usage=search.usage, seconds=time.monotonic() - begun,
-            study_calls=None if self.storage is None else search.ledger.spent(),
+            trials, choice, metric=self.metric, cost=self.cost or "tokens", seed=self.seed,
+            train=train, val=val, usage=search.measuring.usage, seconds=time.monotonic() - begun,
+            study_calls=None if self.storage is None else search.ledger.spent().calls,
         )  # fmt: skip
         return compiled
 
     def _prepared(
         self, student: Reranker, train: Any, val: Any, answers: KeptAnswers | None
     ) -> _Search:
-        arms = arms_of(student, self.candidates, self.prompts, train)
+        arms = arms_of(student, self.candidates, self.prompts, train, models_of(self.lms))
         study = new_study(
             self.seed,
             directions=("maximize",) if self.cost is None else ("maximize", "minimize"),
@@ -176,9 +204,10 @@ class RerankerSearch(Teleprompter):
                 arms, self.metric, self.cost, self.seed, train.fingerprint, val.fingerprint
             ),
         )
-        ledger = Ledger(study, self.max_calls, answers)
-        search = _Search(arms, val, study, ledger, answers)
-        search.tokens.update({trial.variant: trial.tokens for trial in search.trials})
+        ledger = Ledger(study, self.max_calls, self.max_cost, answers)
+        search = _Search(Measuring(arms, val, self.metric), study, ledger, answers)
+        for trial in search.trials:
+            search.measuring.remember(trial)
         return search
 
     def _baseline_first(self, search: _Search) -> list[Trial]:
@@ -204,7 +233,7 @@ class RerankerSearch(Teleprompter):
 
     def _uncompiled(self, search: _Search) -> dict[str, Any]:
         name, arm = next(iter(search.arms.items()))
-        values: dict[str, Any] = {"variant": name}
+        values: dict[str, Any] = {VARIANT: name}
         if arm.reranker.SCORED:
             prior = arm.reranker.settings["prior"]
             values["prior"] = round(prior / PRIOR_STEP) * PRIOR_STEP
@@ -212,79 +241,56 @@ class RerankerSearch(Teleprompter):
 
     def _try(self, search: _Search) -> None:
         proposed = search.study.ask()
+        search.ledger.own(proposed)
+        variant = proposed.suggest_categorical(VARIANT, list(search.arms))
         if search.answers is not None:
-            search.answers.refresh()
+            search.ledger.queue_behind(proposed)
             search.answers.by = proposed.number
-        variant = proposed.suggest_categorical("variant", list(search.arms))
         prior = 0.0
         if search.arms[variant].reranker.SCORED:
             prior = proposed.suggest_float("prior", 0.0, 1.0, step=PRIOR_STEP)
-        before = search.usage.paid_calls
-        most, first = self._most(search, variant), not search.trials
-        if not search.ledger.reserve(proposed, most, anyway=first):
-            search.study.tell(proposed, state=optuna.trial.TrialState.PRUNED)
-            return
-        trial = self._outrun_or_measured(search, variant, round(prior, 4))
-        search.ledger.paid(proposed, search.usage.paid_calls - before)
+        trial = self._measured(search, proposed, variant, round(prior, 4))
         if trial is None:
             search.study.tell(proposed, state=optuna.trial.TrialState.PRUNED)
             return
         proposed.set_user_attr(ATTRIBUTE, stored(trial))
-        objectives = [trial.value] if self.cost is None else [trial.value, trial.price(self.cost)]
+        objectives = [trial.value] if self.cost is None else [trial.value, self._price(trial)]
         search.study.tell(proposed, objectives)
         self._tell(search)
 
+    def _measured(
+        self, search: _Search, proposed: optuna.Trial, variant: str, prior: float
+    ) -> Trial | None:
+        """The trial, unless the budget has no room for it or it is outrun."""
+        known, measuring = search.trials, search.measuring
+        if not search.ledger.reserve(proposed, measuring.most(variant), anyway=not known):
+            return None
+        before = measuring.usage
+        try:
+            trial = measuring.unless_outrun(variant, prior, known)
+        except BaseException:
+            search.ledger.paid(proposed, measuring.since(before))
+            search.study.tell(proposed, state=optuna.trial.TrialState.FAIL)
+            raise
+        search.ledger.paid(proposed, measuring.since(before))
+        if self.max_cost is not None and measuring.usage.cost is None:
+            raise InputError(f"max_cost={self.max_cost}, but {UNPRICED}")
+        return trial
+
+    def _price(self, trial: Trial) -> float:
+        """The second objective.
+
+        Raises:
+            InputError: It is money, and the model has no known price.
+        """
+        price = trial.price(self.cost or "tokens")
+        if price == float("inf"):
+            raise InputError(f"cost='money', but {UNPRICED}")
+        return price
+
     def _tell(self, search: _Search) -> None:
         if self.progress is not None:
-            done = search.trials
+            done, bill = search.trials, search.measuring.bill
             best = max(trial.value for trial in done)
-            self.progress(SearchProgress(len(done), self.trials, best, search.usage.paid_calls))
-
-    def _most(self, search: _Search, variant: str) -> int:
-        """New questions that a setting takes at most."""
-        reranker = search.arms[variant].reranker
-        if variant in search.tokens and reranker.PRIOR_IS_FREE:
-            return 0
-        sizes = (len(query.documents) for query in search.data)
-        return sum(bounds(reranker.estimate(size).calls)[1] for size in sizes)
-
-    def _outrun_or_measured(self, search: _Search, variant: str, prior: float) -> Trial | None:
-        """The trial, or nothing when a new prompt is clearly behind after half of the queries.
-
-        Compared with the best on the same queries; behind by more than a standard error is clear.
-        """
-        half = len(search.data) // 2
-        known = search.trials
-        if variant not in search.tokens and known and half >= 3:
-            best = max(known, key=lambda trial: trial.value).values[:half]
-            values = self._row(search, variant, prior, search.data[:half]).values[self.metric]
-            lead = [a - b for a, b in zip(best, values, strict=True)]
-            if fmean(lead) > standard_error(lead):
-                return None
-        return self._measured(search, variant, prior)
-
-    def _row(self, search: _Search, variant: str, prior: float, data: Any) -> Row:
-        rankings = rank_all(search.arms[variant].setting(prior), data)
-        row = scored(variant, rankings, data, [self.metric])
-        search.usage = search.usage + row.usage
-        return row
-
-    def _measured(self, search: _Search, variant: str, prior: float) -> Trial:
-        row = self._row(search, variant, prior, search.data)
-        if row.degraded and row.degraded == len(search.data):
-            reason = next(r for ranking in row.rankings for r in ranking.reasons)
-            raise ModelError(f"the model failed on all {row.degraded} queries: {reason}")
-        if row.usage.paid_calls:
-            search.tokens.setdefault(variant, row.usage.prompt_tokens / row.usage.paid_calls)
-        values = row.values[self.metric]
-        tokens = search.tokens.setdefault(variant, self._estimated(search, variant))
-        return Trial(
-            variant, prior, fmean(values), values, tokens, row.usage.paid_calls,
-            row.usage.calls / len(search.data), row.degraded,
-        )  # fmt: skip
-
-    def _estimated(self, search: _Search, variant: str) -> float:
-        """Tokens of a question whose answers were all known before, such as from a killed run."""
-        reranker, query = search.arms[variant].setting(0.0), search.data[0]
-        told = reranker.estimate(len(query.documents), query=query.text, documents=query.documents)
-        return bounds(told.prompt_tokens or 0)[1] / max(1, bounds(told.calls)[1])
+            told = SearchProgress(len(done), self.trials, best, bill.calls, bill.dollars)
+            self.progress(told)

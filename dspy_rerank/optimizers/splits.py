@@ -1,5 +1,6 @@
 """Training and validation queries from what a caller gave."""
 
+from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
@@ -22,3 +23,13 @@ def parts(trainset: Any, valset: Any, seed: int) -> tuple[Any, Any]:
         )
     train, val = train.split(0.5, 0.5, seed=seed)
     return train, val
+
+
+def joined(first: Any, second: Any) -> Any:
+    """Two sets as one; a query that is in both comes once, ids are made distinct."""
+    known = {(query.text, query.documents) for query in first}
+    queries = [*first, *(q for q in second if (q.text, q.documents) not in known)]
+    ids = [query.id for query in queries]
+    if len(set(ids)) < len(ids):
+        queries = [replace(query, id=f"{n}: {query.id}") for n, query in enumerate(queries, 1)]
+    return type(first)(f"{first.name} and {second.name}", tuple(queries))

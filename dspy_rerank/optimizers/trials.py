@@ -2,11 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from statistics import fmean
+from typing import Any, Literal
+
+import numpy as np
 
 from ..stats import standard_error
+from .crossval import Nested, folds, told
 
-COSTS = ("tokens", "calls")
+Cost = Literal["tokens", "calls", "rounds", "money"]
+COSTS: tuple[Cost, ...] = ("tokens", "calls", "rounds", "money")
+FOLDS = 10
 ATTRIBUTE = "trial"
 
 
@@ -22,6 +28,8 @@ class Trial:
         tokens: Prompt tokens of one question on average.
         calls: New calls that trying it took; 0 when its answers were known.
         questions: Questions that one ranking takes on average, paid or not.
+        rounds: Rounds that one ranking takes on average.
+        dollars: US dollars of one question on average; ``None`` where the price is not known.
         degraded: Rankings that are not what the model said, because it failed.
     """
 
@@ -33,32 +41,116 @@ class Trial:
     calls: int
     questions: float = 1.0
     degraded: int = 0
+    rounds: float = 1.0
+    dollars: float | None = None
 
     def price(self, cost: str = "tokens") -> float:
-        """What serving one query with this setting takes: prompt tokens, or calls."""
-        return self.questions if cost == "calls" else self.questions * self.tokens
+        """What serving one query with this setting takes; infinite where that is not known."""
+        if cost == "money":
+            return float("inf") if self.dollars is None else self.questions * self.dollars
+        if cost == "tokens":
+            return self.questions * self.tokens
+        return self.questions if cost == "calls" else self.rounds
 
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """Where a search stands, for progress bars."""
+    """Where a search stands, for progress bars.
+
+    Attributes:
+        done: Settings that were tried to their end.
+        trials: How many are to be tried.
+        best: Highest mean of the metric so far.
+        calls: New calls so far.
+        cost: US dollars so far; ``None`` where the price is not known.
+    """
 
     done: int
     trials: int
     best: float
     calls: int
+    cost: float | None = None
 
 
-def choose(trials: Sequence[Trial], cost: str = "tokens") -> Trial:
+@dataclass(frozen=True)
+class Choice:
+    """The setting to keep, and what speaks for it.
+
+    Attributes:
+        trial: The setting; the uncompiled one where nothing else is clearly better.
+        best: What would be chosen by its values alone.
+        nested: What such a choice gains on queries left out of it; ``None`` with fewer than two.
+        why: In words.
+    """
+
+    trial: Trial
+    best: Trial
+    nested: Nested | None
+    why: str
+
+
+def choose(trials: Sequence[Trial], cost: str = "tokens", sure: float = 1.0) -> Trial:
     """The cheapest setting within one standard error of the best, and the best among those.
 
-    Settings that differ by less than a tenth in cost are equally cheap.
+    Settings that differ by less than a tenth in cost are equally cheap; of equally good ones the
+    first is taken.
     """
-    best = max(trials, key=lambda trial: trial.value)
-    good = [t for t in trials if best.value - t.value <= _error(best, t)]
-    cheapest = min(t.price(cost) for t in good)
-    cheap = [t for t in good if t.price(cost) <= cheapest * 1.1 + 1e-9]
-    return max(cheap, key=lambda trial: trial.value)
+    return trials[_choice(trials, cost, sure, range(len(trials[0].values)))]
+
+
+def settled(
+    trials: Sequence[Trial], cost: str = "tokens", *, sure: float = 1.0, seed: int = 0
+) -> Choice:
+    """The setting chosen, unless cross-validation does not bear it out.
+
+    The choice is made again with a part of the queries left out, ten times over, and measured on
+    those. Where the gain over the uncompiled program is within ``sure`` standard errors of
+    nothing, the uncompiled program is kept, but for one that is cheaper and as good.
+
+    Args:
+        trials: On the same queries; the uncompiled program first.
+        cost: What cheap means.
+        sure: Standard errors.
+        seed: Of the folds.
+    """
+    first, best = trials[0], choose(trials, cost, sure)
+    if best is first:
+        return Choice(first, best, None, "nothing tried was better by more than a standard error")
+    checked = _checked(trials, cost, sure, seed)
+    if best.price(cost) < first.price(cost) * 0.9:
+        return Choice(best, best, checked, "it is cheaper, and as good within a standard error")
+    if checked is not None and checked.worth_it(sure):
+        return Choice(best, best, checked, "its gain holds on queries left out of the choice")
+    return Choice(first, best, checked, "the best setting's gain does not hold on queries left out")
+
+
+def _checked(trials: Sequence[Trial], cost: str, sure: float, seed: int) -> Nested | None:
+    values = np.array([trial.values for trial in trials])
+    count = values.shape[1]
+    if count < 2:
+        return None
+    held = np.empty(count)
+    parts = folds(count, FOLDS, seed)
+    for part in parts:
+        kept = [place for place in range(count) if place not in part]
+        held[list(part)] = values[_choice(trials, cost, sure, kept), list(part)]
+    seen = float(values[_choice(trials, cost, sure, range(count))].mean())
+    return told(held, values[0], seen, seed)
+
+
+def _choice(trials: Sequence[Trial], cost: str, sure: float, places: Sequence[int]) -> int:
+    """The place of the setting that is chosen by some of the queries."""
+    values = [[trial.values[place] for place in places] for trial in trials]
+    means = [fmean(row) for row in values]
+    best = means.index(max(means))
+    good = [
+        row
+        for row in range(len(trials))
+        if means[best] - means[row] <= sure * _error(values[best], values[row])
+    ]
+    cheapest = min(trials[row].price(cost) for row in good)
+    cheap = [row for row in good if trials[row].price(cost) <= cheapest * 1.1 + 1e-9]
+    return max(cheap, key=lambda row: means[row])
 
 
 def pareto(trials: Sequence[Trial], cost: str = "tokens") -> list[Trial]:
@@ -85,5 +177,6 @@ def _done(trial: Any) -> bool:
     return trial.state.name == "COMPLETE" and ATTRIBUTE in trial.user_attrs
 
 
-def _error(a: Trial, b: Trial) -> float:
-    return standard_error([x - y for x, y in zip(a.values, b.values, strict=True)])
+def _error(a: Sequence[float], b: Sequence[float]) -> float:
+    """Standard error of the difference; 0 for one query, which tells nothing."""
+    return standard_error([x - y for x, y in zip(a, b, strict=True)]) if len(a) > 1 else 0.0

@@ -80,7 +80,12 @@ def neutralise(text: str, headings: Sequence[str] = HEADINGS) -> str:
 def _marker(headings: tuple[str, ...]) -> re.Pattern[str]:
     """The beginning of any line that could pass for one of ours."""
     names = "|".join(map(re.escape, headings)) or r"(?!)"
-    marker = rf"(?:^|(?<=[{_LINE_ENDS}]))(?={_INDENT}(?:Passage\s*\[[^\]\n]{{0,20}}\]\s*:|{names}))"
+    return line_start(rf"Passage\s*\[[^\]\n]{{0,20}}\]\s*:|{names}")
+
+
+def line_start(pattern: str) -> re.Pattern[str]:
+    """The place before a pattern that begins a line, as a reader sees it, quotes aside."""
+    marker = rf"(?:^|(?<=[{_LINE_ENDS}]))(?={_INDENT}(?:{pattern}))"
     return re.compile(marker, re.IGNORECASE)
 
 

@@ -77,6 +77,18 @@ def _after_reasoning(text: str) -> str | None:
     return None if inside else "\n".join([*kept, text[end:]]).strip()
 
 
+def thought(text: str) -> bool:
+    """Whether a completion holds reasoning; a block with nothing in it is none."""
+    if not _REASONING.search(text):
+        return False
+    outside = _after_reasoning(text)
+    return outside is None or len(_solid(outside)) < len(_solid(_REASONING.sub("", text)))
+
+
+def _solid(text: str) -> str:
+    return "".join(text.split())
+
+
 def _headed(text: str, names: tuple[str, ...]) -> str:
     """The value under DSPy's header; without such a field, what stands before all headers."""
     for pattern in (_LINE_HEADER, _HEADER):

@@ -10,7 +10,7 @@ from ..background import run_sync
 from ..documents import as_documents, check_query, check_top_k
 from ..engine import AskError, Engine, Result
 from ..errors import InputError, ModelError
-from ..judges.protocol import Judge
+from ..judges.protocol import Judge, settled
 from ..memo import memo_for
 from ..options import NAMES, Options, checked, split_options
 from ..prior import SOURCES, blend, first_stage
@@ -36,6 +36,8 @@ class Reranker(ManyQueries, dspy.Module):
         judge: Answers the questions.
         prior: Weight of the first stage in the final order, in [0, 1].
         prior_from: What of the first stage: ``rank``, or ``score`` where every document has one.
+        prior_spread: How far the judge's scores are apart within a query, by which they are
+            divided before they are blended; ``None`` measures it on each query.
         options: See :class:`dspy_rerank.options.Options`.
     """
 
@@ -56,12 +58,17 @@ class Reranker(ManyQueries, dspy.Module):
         *,
         prior: float = 0.0,
         prior_from: str = "rank",
+        prior_spread: float | None = None,
         **options: Any,
     ) -> None:
         """Store the settings; ``own`` are those of the one algorithm."""
         if prior_from not in SOURCES:
             raise InputError(f"prior_from={prior_from!r}; expected {' or '.join(SOURCES)}")
-        first = {"prior": self._weight(prior), "prior_from": prior_from}
+        if prior_spread is not None and not prior_spread > 0:
+            raise InputError(f"prior_spread={prior_spread!r}; expected a number above 0, or None")
+        first = {
+            "prior": self._weight(prior), "prior_from": prior_from, "prior_spread": prior_spread,
+        }  # fmt: skip
         self.settings = Settings(**first, **own, **checked(options))
         self.card: dict[str, Any] = {}
 
@@ -141,6 +148,8 @@ class Reranker(ManyQueries, dspy.Module):
             InputError: A parameter has an unusable value, or an input is missing or unknown.
             DocumentTypeError: A document cannot be read.
             NoModelError: A model is needed and none is configured.
+            EvidenceError: The model cannot give the evidence that the judge is set to.
+            JudgeError: A function used as judge returned something that is not an answer.
             ModelError: The model kept failing and ``on_error`` is ``raise``.
             dspy.LMError: Authentication or configuration is wrong.
         """
@@ -182,7 +191,8 @@ class Reranker(ManyQueries, dspy.Module):
         options: Options,
     ) -> Ranking:
         if not self._has_to_ask(len(documents), top_k):
-            return assemble(query, documents, range(top_k))
+            least = options.confidence_threshold
+            return assemble(query, documents, range(top_k), confidence_threshold=least)
         judge = self.judge.ready()
         passages, cut = fitted([d.text for d in documents], options.max_passage_tokens)
         engine = Engine(
@@ -193,7 +203,8 @@ class Reranker(ManyQueries, dspy.Module):
             result = await engine.run(self._plan(len(documents), top_k, evidence))
         except AskError as error:
             return self._failed(error, query, documents, top_k, options, cut)
-        return self._concluded(result, query, documents, top_k, evidence, cut)
+        result = result._replace(judgments=settled(judge, result.judgments))
+        return self._concluded(result, query, documents, top_k, evidence, cut, options)
 
     def _has_to_ask(self, n: int, top_k: int) -> bool:
         return top_k > 0 and (n > 1 or (n == 1 and self.judge.kind == "pointwise"))
@@ -214,6 +225,7 @@ class Reranker(ManyQueries, dspy.Module):
         return assemble(
             query, documents, range(top_k), usage=error.usage, degraded=True,
             reasons=(str(error),), truncated=cut,
+            confidence_threshold=options.confidence_threshold,
         )  # fmt: skip
 
     def _concluded(
@@ -224,6 +236,7 @@ class Reranker(ManyQueries, dspy.Module):
         top_k: int,
         evidence: Sequence[float],
         cut: tuple[int, ...],
+        options: Options,
     ) -> Ranking:
         outcome = self._blended(result.outcome, evidence)
         modes = sorted({judgment.evidence for judgment in result.judgments})
@@ -233,19 +246,20 @@ class Reranker(ManyQueries, dspy.Module):
             outcome.order[:top_k],
             scores=outcome.scores,
             confidences=confidences(result.judgments),
+            confidence_threshold=options.confidence_threshold,
             judgments=result.judgments,
             usage=result.usage,
             degraded=bool(result.stopped),
             reasons=(result.stopped,) if result.stopped else (),
             evidence=", ".join(modes),
-            truncated=cut,
+            truncated=tuple(sorted({*cut, *(p for j in result.judgments for p in j.cut)})),
         )
 
     def _blended(self, outcome: Outcome, evidence: Sequence[float]) -> Outcome:
         weight = self.settings["prior"]
         if outcome.scores is None or not weight or not self.PRIOR_IS_FREE:
             return outcome
-        mixed = blend(outcome.scores, evidence, weight)
+        mixed = blend(outcome.scores, evidence, weight, self.settings["prior_spread"])
         return Outcome(order_by_score(mixed), tuple(mixed))
 
     def estimate(

@@ -11,10 +11,8 @@ from ..background import run_sync
 from ..engine import all_or_cancel, shared_limit
 from ..errors import InputError
 from ..options import Options, at_least
+from ..progress import Progress, reporting
 from ..settings import Settings
-
-Progress = Callable[[int, int], None]
-"""Called as ``progress(done, total)`` after each ranking."""
 
 
 class ManyQueries:
@@ -32,7 +30,7 @@ class ManyQueries:
         queries: Iterable[Any],
         *,
         queries_at_once: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         **common: Any,
     ) -> list[dspy.Prediction]:
         """Rank many queries at once; they share the limit on questions in flight.
@@ -43,7 +41,8 @@ class ManyQueries:
             queries: Keywords of a call each (``{"query": ..., "documents": ...}``), pairs of a
                 query and its documents, or examples.
             queries_at_once: Rankings under way; ``None`` is as many as questions in flight.
-            progress: Called as ``progress(done, total)`` after each ranking.
+            progress: Called as ``progress(done, total)`` after each ranking; ``True`` draws a bar
+                on standard error.
             common: Keywords of every call that does not bring its own, such as ``top_k``.
 
         Returns:
@@ -55,10 +54,10 @@ class ManyQueries:
         limit = Options(concurrency=common.get("concurrency", self.settings["concurrency"]))
         at_once = limit.concurrency if queries_at_once is None else queries_at_once
         at_least("queries_at_once", at_once, 1)
-        calls = [{**common, **_as_call(query, i)} for i, query in enumerate(queries)]
+        calls = [{**common, **as_call(query, i)} for i, query in enumerate(queries)]
         places = asyncio.Semaphore(at_once)
-        with _sharing(limit.concurrency):
-            return await self._each(calls, places, progress)
+        with _sharing(limit.concurrency), reporting(progress) as report:
+            return await self._each(calls, places, report)
 
     async def _each(
         self,
@@ -93,7 +92,8 @@ def _sharing(concurrency: int) -> Iterator[None]:
         shared_limit.reset(token)
 
 
-def _as_call(query: Any, number: int) -> dict[str, Any]:
+def as_call(query: Any, number: int) -> dict[str, Any]:
+    """The keywords of a call for a query of any form that ``rank_many`` takes."""
     if isinstance(query, dspy.Example):
         return _inputs(query)
     if isinstance(query, Mapping):

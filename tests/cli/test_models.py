@@ -5,6 +5,7 @@ import math
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import yaml
@@ -138,3 +139,53 @@ def test_what_is_not_there_is_exit_code_2(capsys, config, arguments, says):
     code, _, err = run(capsys, *arguments, "--config", path)
     assert code == 2
     assert says in err
+
+
+def written(folder, **sections):
+    entries = [{"model_name": name, "litellm_params": {"model": model, "rpm": 60,
+                "max_parallel_requests": 4}} for name, model in
+               (("judge", "openai/m"), ("openai/*", "openai/*"))]  # fmt: skip
+    path = folder / "litellm.yaml"
+    path.write_text(yaml.safe_dump({"model_list": entries, **sections}))
+    return str(path)
+
+
+def test_what_a_file_says_in_vain_is_a_warning_and_no_failure(capsys, tmp_path, caplog):
+    config = written(tmp_path, litellm_settings={"callbacks": ["x"]}, guardrails=[])
+    code, out, _ = run(capsys, "list", "--config", config, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["unused"] == ["guardrails", "litellm_settings.callbacks"]
+    assert "not used here: guardrails, litellm_settings.callbacks" in caplog.text
+    assert told["aliases"][0]["at_once"] == 4
+
+
+def test_patterns_are_listed_but_not_asked(capsys, config, tmp_path):
+    content = yaml.safe_load(Path(config).read_text())
+    content["model_list"].append({"model_name": "x/*", "litellm_params": {"model": "openai/*"}})
+    path = tmp_path / "patterns.yaml"
+    path.write_text(yaml.safe_dump(content))
+    _, out, _ = run(capsys, "list", "--config", str(path), "--json")
+    assert "x/*" in [row["alias"] for row in json.loads(out)["aliases"]]
+    _, out, _ = run(capsys, "check", "--config", str(path))
+    assert "x/*" not in out
+
+
+def test_a_bad_file_is_one_line_and_exit_code_2(capsys, tmp_path):
+    fallbacks = {"fallbacks": [{"judge": ["lost"]}]}
+    config = written(tmp_path, litellm_settings=fallbacks)
+    for action in ("list", "check", "probe"):
+        code, out, err = run(capsys, action, "--config", config)
+        assert (code, out) == (2, "")
+        assert err.strip().endswith("fallbacks name 'lost', which model_list does not have")
+        assert len(err.strip().splitlines()) == 1
+
+
+def test_a_probe_shows_schema_prompt_cache_and_price(capsys, config):
+    code, out, _ = run(capsys, "probe", "judge", "--config", config, "--json")
+    (told,) = json.loads(out)
+    assert code == 0
+    assert told["json_schema"] is False
+    assert "cached_tokens" in told
+    _, table, _ = run(capsys, "probe", "judge", "--config", config)
+    assert "prompt cache" in table

@@ -128,6 +128,55 @@ def test_without_usable_logprobs_there_is_no_confidence_and_a_reason(kind, adapt
     assert "no confidence: " in judgment.reason
 
 
+def test_labels_outside_of_few_alternatives_may_be_likely_and_then_nothing_is_claimed():
+    odds = {"C": 0.4, "A": 0.2, "The": 0.1}
+    judgment = ask(dr.ListwiseJudge(evidence="logprobs"), raw_lm("C", [("C", odds)]), *"wxyz")
+    assert judgment.order == (2, 0, 1, 3)
+    assert (judgment.confidence, judgment.confidence_source) == (None, "none")
+    assert "may lie on labels outside" in judgment.reason
+
+
+def test_labels_outside_of_the_alternatives_that_can_have_next_to_nothing_do_not_matter():
+    odds = {"C": 0.9, "A": 0.08, "The": 0.01}
+    judgment = ask(dr.SetwiseJudge(evidence="logprobs"), raw_lm("C", [("C", odds)]), *"wxyz")
+    assert judgment.confidence == pytest.approx(0.9 / 0.98)
+
+
+def test_alternatives_that_read_alike_are_summed():
+    top = (("A", 0.5), ("A", 0.1), ("B", 0.4))
+    entry = lm15.TokenLogprob(
+        "A", math.log(0.5), top=tuple(lm15.TopLogprob(t, math.log(p)) for t, p in top)
+    )
+
+    class Engine(ScriptedEngine):
+        def _logprobs(self, said):
+            return (entry,)
+
+    engine = Engine("A")
+    lm = dspy.LM("s/m", engine=engine, async_engine=AsyncScriptedEngine(engine), cache=False)
+    judge = dr.PairwiseJudge(swap=False, evidence="logprobs")
+    assert ask(judge, lm, "x", "y").confidence == pytest.approx(0.6)
+
+
+def test_n_is_a_label_and_no_beginning_of_none():
+    letters = "ABCDEFGHIJKLMN"
+    odds = {"N": 0.7, "A": 0.3}
+    judgment = ask(dr.SetwiseJudge(evidence="logprobs"), raw_lm("N", [("N", odds)]), *letters)
+    assert judgment.confidence == pytest.approx(0.7)
+
+
+def test_a_window_of_more_than_26_tells_a_letter_from_two():
+    shown = list(map(str, range(28)))
+    one = ask(
+        dr.ListwiseJudge(evidence="logprobs"), raw_lm("A", [("A", {"A": 0.9, "B": 0.1})]), *shown
+    )
+    assert (one.order[0], one.confidence) == (0, None)
+    two = [("A", {"A": 0.9, "B": 0.1}), ("B", {"B": 0.8, "": 0.2})]
+    judgment = ask(dr.ListwiseJudge(evidence="logprobs"), raw_lm("AB", two), *shown)
+    assert judgment.order[:3] == (27, 0, 1)
+    assert judgment.confidence == pytest.approx(0.72)
+
+
 def test_the_expectation_is_taken_over_the_rubric():
     judgment, _ = case("pointwise", "chat")
     assert judgment.score == pytest.approx(0.6 * 2 + 0.3 * 3 + 0.1 * 1)

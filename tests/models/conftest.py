@@ -19,8 +19,8 @@ class Server:
     url: str = ""
     delay: float = 0.0
 
-    def next(self, body, headers):
-        self.asked.append({"body": body, "headers": headers})
+    def next(self, body, headers, path=""):
+        self.asked.append({"body": body, "headers": headers, "path": path})
         answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
         answer = answer(body) if callable(answer) else answer
         return answer if isinstance(answer, tuple) else (200, {}, answer)
@@ -49,7 +49,7 @@ def serving(*answers, delay=0.0):
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, headers, answer = server.next(body, dict(self.headers))
+            status, headers, answer = server.next(body, dict(self.headers), self.path)
             time.sleep(server.delay)
             content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
             self.send_response(status)
@@ -84,3 +84,14 @@ def serve():
 def chat():
     """Builds the body of a chat completion."""
     return completion
+
+
+@pytest.fixture
+def serve_paths(serve):
+    """Start servers that answer by path: ``answer(path, body)``."""
+
+    def start(answer):
+        server = serve(lambda body: answer(server.asked[-1]["path"], body))
+        return server
+
+    return start

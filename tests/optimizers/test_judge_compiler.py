@@ -350,3 +350,22 @@ def test_a_teacher_gives_the_demonstrations():
     grades = {demo["relevance"] for demo in program.judge.predict.demos}
     assert grades - {"1"}
     assert program.card["validation"]["compiled"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["RandomSearch", "GEPA", "MIPROv2", "COPRO", "SIMBA"])
+@pytest.mark.parametrize("most", [60, 90])
+def test_max_calls_holds_over_all_models_and_keeps_the_best_prompt_tried(name, most):
+    kind, options, arguments = OPTIMIZERS[name]
+    lm, given = scripted_lm(skilled), options()
+    program = compiled(kind, given, lm=lm, arguments=arguments, max_calls=most)
+    writers = [value for value in given.values() if isinstance(value, dspy.LM)]
+    asked = sum(len(each.engine.prompts) for each in [lm, *writers])
+    assert asked <= most
+    assert program.card["spent"]["calls"] == asked
+    if most == 60:
+        assert program.card["stopped"] == "max_calls=60"
+
+
+def test_a_budget_that_leaves_nothing_for_the_optimizer_says_so():
+    with pytest.raises(InputError, match="takes 48"):
+        compiled(LabeledFewShot, {"k": 2}, max_calls=40)

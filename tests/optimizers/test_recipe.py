@@ -1,20 +1,25 @@
 """Recipes: the ones that are shipped, and files that are not recipes."""
 
+import random
 from pathlib import Path
 
 import dspy
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import InputError
-from dspy_rerank.optimizers import read_recipe
+from dspy_rerank import datasets
+from dspy_rerank.errors import EvidenceError, InputError
+from dspy_rerank.optimizers import Recipe, read_recipe
 from dspy_rerank.testing import scripted_lm
 from tests.optimizers.builders import MAGIC, labelled, proposer, skilled
 
 FOLDER = Path(__file__).parents[2] / "optimizers"
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+PROMPTS = [path for path in sorted(FOLDER.glob("*.toml")) if not read_recipe(path).weights]
+
+
+@pytest.mark.parametrize("path", PROMPTS, ids=lambda path: path.stem)
 def test_every_shipped_recipe_finds_the_gain(path):
     recipe = read_recipe(path)
     assert recipe.description
@@ -39,7 +44,8 @@ def test_every_shipped_recipe_finds_the_gain(path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", r"expected a table \[judge\] or \[search\]"),
+        ("", r"expected a table \[judge\], \[search\] or \[weights\]"),
+        ("[weights]\npenalty = 3", "unknown 'penalty' in"),
         ("[search", "is not a recipe"),
         ("[search]\ntrails = 3", "unknown 'trails' in"),
         ("search = 3", "expected a table in"),
@@ -55,3 +61,36 @@ def test_a_file_that_is_not_a_recipe_says_so(tmp_path, content, says):
         read_recipe(path)
     with pytest.raises(InputError, match="no such file"):
         read_recipe(tmp_path / "none.toml")
+
+
+def sorted_by_luck(queries, seed):
+    """Queries whose documents come in a fair order, and a model that sees grades badly."""
+    rng = random.Random(seed)
+    examples = []
+    for q in range(queries):
+        grades = sorted((rng.randrange(4) for _ in range(8)), key=lambda g: rng.gauss(-g, 1))
+        texts = [f"{seed}-{q}-{i}\nworth {min(3, max(0, round(g + rng.gauss(0, 1.5))))}"
+                 for i, g in enumerate(grades)]  # fmt: skip
+        examples.append(dspy.Example(query=f"q {seed}-{q}", documents=texts, relevance=grades))
+    return datasets.from_examples(examples)
+
+
+def test_weights_are_compiled_alone_and_after_a_search():
+    lm = scripted_lm(lambda prompt: prompt.rsplit("worth ", 1)[1][0])
+    student = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    sets = {"trainset": sorted_by_luck(25, 0), "valset": sorted_by_luck(15, 1)}
+    alone = read_recipe(FOLDER / "weights.toml").compile(student, **sets, lm=lm)
+    assert alone.card["chosen"]["kept"]
+    assert alone.settings["prior"] > 0
+    both = Recipe("both", search={"trials": 3, "demos": (), "instructions": None},
+                  weights={"sure": 1.0}).compile(student, **sets, lm=lm)  # fmt: skip
+    assert both.card["search"]["trials"]
+    assert both.card["spent"]["calls"] == 15 * 8 + (25 + 15) * 8
+
+
+def test_a_panel_by_likelihood_needs_a_model_that_scores():
+    with pytest.raises(EvidenceError, match="cannot score a given text"):
+        read_recipe(FOLDER / "panel.toml").compile(
+            dr.ScoreSort(dr.PointwiseJudge(evidence="generate")), trainset=labelled(4),
+            valset=labelled(2, 1), lm=scripted_lm("1"),
+        )  # fmt: skip

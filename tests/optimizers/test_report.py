@@ -42,7 +42,7 @@ def test_the_winners_curse_is_named(both):
     content, _ = both
     (note,) = [s for s in content["words"] if s.startswith("winner's curse")]
     tried = len(content["card"]["trials"])
-    assert f"{tried} settings were compared on 8 validation queries" in note
+    assert f"{tried} settings were compared on 8 queries" in note
 
 
 def test_no_gain_is_said_in_words(tmp_path):

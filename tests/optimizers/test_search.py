@@ -7,7 +7,8 @@ import dspy_rerank as dr
 from dspy_rerank import datasets
 from dspy_rerank.adapters import CONTINUING
 from dspy_rerank.errors import InputError
-from dspy_rerank.optimizers import RerankerSearch, demo_sets, judgment_examples
+from dspy_rerank.optimizers import RerankerSearch, Trial, demo_sets, judgment_examples
+from dspy_rerank.optimizers.trials import settled
 from dspy_rerank.testing import oracle_judge, scripted_lm
 from tests.optimizers.builders import MAGIC, labelled, skilled
 
@@ -236,9 +237,114 @@ def test_a_model_that_fails_makes_a_degraded_trial_or_an_error():
 
 
 def test_an_unknown_cost_or_candidate_says_so():
-    with pytest.raises(InputError, match="tokens or calls"):
-        RerankerSearch(cost="money")
+    with pytest.raises(InputError, match="tokens, calls, rounds, money"):
+        RerankerSearch(cost="gold")
     with pytest.raises(InputError, match="expected rerankers"):
         search(lm=scripted_lm("1"), candidates=["x"]).compile(
             dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(4), valset=labelled(2, 1)
         )
+
+
+@pytest.fixture
+def priced(monkeypatch):
+    """Every call costs a tenth of a cent."""
+    monkeypatch.setattr("dspy.clients.costs.estimate_cost", lambda *_, **__: (0.001, {}))
+
+
+def test_a_further_model_is_chosen_where_it_is_better_and_bound_to_the_program():
+    weak, strong = scripted_lm("1"), scripted_lm(skilled_always, model="scripted/strong")
+    compiled = search(lm=weak, lms=[strong], instructions=None, demos=(), trials=8).compile(
+        dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(8, seed=1)
+    )
+    assert compiled.card["chosen"]["variant"] == "scripted/strong: own, no demos"
+    found = dr.evaluate(compiled, labelled(4, seed=2), lm=weak)
+    assert found["reranker"].mean("nDCG@10").mean == pytest.approx(1.0)
+
+
+def skilled_always(prompt):
+    return prompt.rsplit("worth ", 1)[1][0]
+
+
+def test_two_models_of_one_name_say_so():
+    with pytest.raises(InputError, match="twice"):
+        search(lm=scripted_lm("1"), lms=[scripted_lm("1"), scripted_lm("2")]).compile(
+            dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(4), valset=labelled(2, 1)
+        )
+
+
+def test_rounds_can_be_the_cost():
+    def right(prompt):
+        shown = [part[0] for part in prompt.rsplit("Query: ", 1)[1].split("worth ")[1:]]
+        return shown[0] if len(shown) == 1 else "A" if shown[0] > shown[1] else "B"
+
+    shallow, deep = dr.ScoreSort(dr.PointwiseJudge()), dr.MergeSort(dr.PairwiseJudge())
+    compiled = search(
+        lm=scripted_lm(right), candidates={"deep": deep}, cost="rounds", demos=(), trials=10
+    ).compile(shallow, trainset=labelled(8), valset=labelled(8, seed=1))
+    assert compiled.card["pareto"][0]["rounds_per_query"] == 1
+    assert any(trial["rounds_per_query"] > 1 for trial in compiled.card["trials"])
+
+
+def test_money_can_be_the_cost(priced):
+    compiled = search(lm=scripted_lm(skilled), cost="money").compile(
+        dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(8, seed=1)
+    )
+    assert compiled.card["chosen"]["variant"] == "wording 1, no demos"
+    assert all(trial["money_per_query"] == 0.006 for trial in compiled.card["trials"])
+
+
+@pytest.mark.parametrize("options", [{"cost": "money"}, {"max_cost": 1.0}])
+def test_money_without_a_price_says_so(options):
+    with pytest.raises(InputError, match="price of the model is not known"):
+        search(lm=scripted_lm(skilled), **options).compile(
+            dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
+        )
+
+
+def test_max_cost_holds(priced):
+    def spent(**limit):
+        lm = scripted_lm(skilled)
+        compiled = search(lm=lm, trials=25, **limit).compile(
+            dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
+        )
+        return compiled.card["spent"]["cost"]
+
+    free = spent()
+    assert 0 < spent(max_cost=free * 0.75) <= free * 0.75 < free
+
+
+def test_training_queries_can_take_part_in_the_choice():
+    student = dr.ScoreSort(dr.PointwiseJudge())
+    compiled = search(lm=scripted_lm(skilled), demos=(), choose_by="all").compile(
+        student, trainset=labelled(8), valset=labelled(4, seed=1)
+    )
+    assert compiled.card["validation"]["queries"] == 12
+    with pytest.raises(InputError, match=r"'all' with demos=\(\)"):
+        search(choose_by="all")
+
+
+def trial(variant, values, tokens=10.0, **more):
+    return Trial(variant, 0.0, sum(values) / len(values), tuple(values), tokens, 0, **more)
+
+
+def test_a_choice_that_does_not_hold_on_queries_left_out_keeps_the_student():
+    """Each of many settings is lucky on one query: the best of them by little, and by chance."""
+    base = [0.5] * 8
+    lucky = [trial(str(i), [0.9 if q == i else 0.46 for q in range(8)]) for i in range(8)]
+    choice = settled([trial("student", base), *lucky], sure=0)
+    assert choice.best.variant == "0"
+    assert choice.trial.variant == "student"
+    assert "does not hold" in choice.why
+    assert choice.nested.gain.mean < 0 < choice.nested.flattery
+
+
+def test_a_choice_that_holds_is_kept():
+    better = trial("better", [0.6, 0.7, 0.65, 0.7, 0.6, 0.75])
+    choice = settled([trial("student", [0.5, 0.6, 0.5, 0.6, 0.5, 0.6]), better])
+    assert choice.trial is better
+    assert choice.nested.gain.mean == pytest.approx(0.1167, abs=1e-3)
+
+
+def test_what_is_cheaper_and_as_good_is_kept():
+    cheap = trial("cheap", [0.5, 0.61, 0.5, 0.59], tokens=5)
+    assert settled([trial("student", [0.5, 0.6, 0.5, 0.6]), cheap]).trial is cheap

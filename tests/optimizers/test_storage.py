@@ -27,7 +27,7 @@ def start(storage, notes, **options):
 
 
 def card_of(process):
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=240)
     assert process.returncode == 0, err
     return json.loads(out)
 
@@ -85,7 +85,7 @@ def search(storage, lm=None, **options):
 def test_a_killed_search_resumes_without_buying_an_answer_twice(storage, tmp_path):
     notes = tmp_path / "notes"
     killed = start(storage, notes, trials=10, die=40)
-    killed.communicate(timeout=120)
+    killed.communicate(timeout=240)
     assert killed.returncode == -9
     before = len(prompts(notes))
     card = card_of(start(storage, notes, trials=10))
@@ -106,14 +106,30 @@ def test_two_processes_share_one_search_its_answers_and_its_budget(storage, tmp_
     pair = [start(storage, notes, **options) for _ in range(2)]
     cards = [card_of(process) for process in pair]
     assert len(prompts(notes)) <= 100
+    assert len(set(prompts(notes))) == len(prompts(notes)), "an answer was bought twice"
     assert max(len(card["trials"]) for card in cards) <= 9
     assert sum(card["spent"]["calls"] for card in cards) == len(prompts(notes))
     assert all(card["spent"]["study_calls"] <= 100 for card in cards)
 
 
+@pytest.mark.parametrize("storage", ["journal", "postgresql"], indirect=True)
+def test_one_of_two_is_killed_and_the_other_finishes_within_the_budget(storage, tmp_path):
+    notes = tmp_path / "notes"
+    options = {"trials": 8, "max_calls": 100, "latency": 0.01}
+    dying, living = start(storage, notes, **options, die=20), start(storage, notes, **options)
+    dying.communicate(timeout=240)
+    assert dying.returncode == -9
+    card = card_of(living)
+    asked = prompts(notes)
+    # The answer during which the process died is paid, but in no book.
+    assert len(asked) <= 101
+    assert len(asked) - len(set(asked)) <= 1
+    assert card["validation"]["compiled"] == 1.0
+
+
 def test_the_budget_holds_across_a_kill(storage, tmp_path):
     notes = tmp_path / "notes"
-    start(storage, notes, trials=20, max_calls=80, die=60).communicate(timeout=120)
+    start(storage, notes, trials=20, max_calls=80, die=60).communicate(timeout=240)
     card_of(start(storage, notes, trials=20, max_calls=80))
     assert len(prompts(notes)) <= 81
 

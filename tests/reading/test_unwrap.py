@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dspy_rerank.reading.unwrap import unwrap
+from dspy_rerank.reading.unwrap import thought, unwrap
 
 PEELED = {
     "nothing around it": ("B", "B"),
@@ -162,3 +162,21 @@ def test_deep_objects() -> None:
 def test_reasoning_inside_of_a_json_string_is_cut_out_of_the_string():
     raw = '{"ranking": "<think>[3] beats [1]</think>[2] > [1] > [3]"}'
     assert unwrap(raw, "ranking") == "[2] > [1] > [3]"
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoned"),
+    [
+        ("A", False),
+        ("<think>B?</think>A", True),
+        ("<think>\n\n</think>\n\nA", False),
+        ("<think></think>", False),
+        ("<think>B?", True),
+        ("B? </think> A", True),
+        ("<|channel|>analysis<|message|>B?<|channel|>final<|message|>A", True),
+        ('{"winner": "A"}', False),
+        ("", False),
+    ],
+)
+def test_whether_a_completion_holds_reasoning(text, reasoned):
+    assert thought(text) is reasoned

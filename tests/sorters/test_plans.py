@@ -51,7 +51,7 @@ from dspy_rerank.sorters.plans import (
     tournament_shape,
     window_shape,
 )
-from dspy_rerank.sorters.plans.evidence import evidence_of, strengths_of
+from dspy_rerank.sorters.plans.evidence import certainty, strengths_of
 from dspy_rerank.types import Judgment, Span
 
 SIZES = range(61)
@@ -476,7 +476,13 @@ def test_top_down_sorts_everything_nearly_right_when_all_is_wanted():
     assert sum(shifts) / len(shifts) < 6
 
 
-@pytest.mark.parametrize("judge", [first, last, cyclic, backwards, tied])
+@pytest.mark.parametrize("judge", [tied, none_relevant, unknown])
+def test_top_down_has_no_scores_where_nothing_was_told_apart(judge):
+    outcome = drive(top_down(50, 10, window=8, prior=[0.1] * 25 + [0.9] * 25), judge).outcome
+    assert outcome == (tuple(range(50)), None)
+
+
+@pytest.mark.parametrize("judge", [first, last, cyclic, backwards])
 def test_top_down_scores_never_rise_along_the_order(judge):
     outcome = drive(top_down(50, 10, window=8), judge).outcome
     ranked = [outcome.scores[p] for p in outcome.order]
@@ -508,8 +514,60 @@ def test_top_down_shows_early_who_was_shown_late():
 
 def test_top_down_prior_breaks_ties_and_bends_to_judgments():
     prior = [0.0, 0.5, 1.0]
-    assert drive(top_down(3, 3, prior=prior), unknown).outcome.order == (2, 1, 0)
-    assert drive(top_down(3, 3, prior=prior), first).outcome.order[0] == 0
+    plan = partial(top_down, 3, 3, prior=prior, trusting=False)
+    assert drive(plan(), unknown).outcome.order == (2, 1, 0)
+    assert drive(plan(), first).outcome.order[0] == 0
+
+
+def test_a_trusting_top_down_keeps_its_promise_against_any_prior():
+    truth = truth_of(100)
+    against = [truth.index(p) / 50 for p in range(100)]
+    order = drive(top_down(100, 10, prior=against), partial(perfect, truth)).outcome.order
+    assert list(order[:8]) == truth[:8]
+
+
+# Top down: enough certainty.
+
+
+def test_a_judge_that_agrees_with_itself_is_asked_for_one_final():
+    run = drive(top_down(100, 10, finals=6, enough=0.99), partial(perfect, list(range(100))))
+    assert run.shape == top_down_shape(100, 10)
+
+
+@pytest.mark.parametrize("enough", [0.0, 0.5, 0.8, 1.0])
+def test_asking_stops_between_one_final_and_all(enough):
+    rng = random.Random(3)
+    shape = top_down_shape(100, 10, finals=4, enough=enough)
+    assert shape == (Span(8, 11), Span(3, 6), Span(160, 220))
+    for _ in range(5):
+        run = drive(
+            top_down(100, 10, finals=4, enough=enough),
+            lambda group: ordered(group, lambda p: p + rng.gauss(0, 20)),
+        )
+        assert_sound(run, 100, shape)
+        assert enough > 0 or run.questions == 8
+        assert enough < 1 or run.questions == 11
+
+
+def test_less_noise_needs_fewer_finals():
+    def asked(noise):
+        rng = random.Random(5)
+        plans = [top_down(100, 10, finals=8, enough=0.8) for _ in range(8)]
+        judge = lambda group: ordered(group, lambda p: p + rng.gauss(0, noise))  # noqa: E731
+        return sum(drive(plan, judge).questions for plan in plans)
+
+    assert asked(0) < asked(10) < asked(60)
+
+
+def test_certainty_is_an_expected_share():
+    agreed = [ordered((0, 1, 2, 3), lambda p: p)]
+    shares = [
+        certainty(agreed * times, strengths_of(agreed * times, 4, None, 1.0), 2, 1.0)
+        for times in (1, 4, 16)
+    ]
+    assert 0.5 < shares[0] < shares[1] < shares[2] < 1
+    assert certainty([], [0.0] * 4, 2, 1.0) == 0.5
+    assert certainty(agreed, [0.0] * 4, 4, 1.0) == 1
 
 
 # Top down in pairs.
@@ -559,9 +617,57 @@ def test_top_down_sets_finds_nearly_all_of_the_best_ten(n):
 def test_an_unsure_preference_moves_less_than_a_sure_one():
     def winner(confidence):
         judgment = Judgment("pairwise", (0, 1), "ok", best=0, confidence=confidence)
-        return strengths_of(evidence_of([judgment], 2), 2, None, 1.0)[0]
+        return strengths_of([judgment], 2, None, 1.0)[0]
 
     assert winner(0.5) == 0 < winner(0.6) < winner(0.9) < winner(None)
+
+
+def strengths(*judgments, n=3):
+    return strengths_of(judgments, n, None, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["setwise", "listwise"])
+def test_an_unsure_first_place_moves_less_than_a_sure_one(kind):
+    def lead(confidence):
+        answer = {"order": (1, 0, 2)} if kind == "listwise" else {"best": 1}
+        found = strengths(Judgment(kind, (0, 1, 2), "ok", confidence=confidence, **answer))
+        return found[1] - (found[0] + found[2]) / 2
+
+    assert lead(0.4) < lead(0.7) < lead(1.0) == pytest.approx(lead(None))
+
+
+def test_probabilities_tell_the_others_apart():
+    sure = Judgment(
+        "setwise", (2, 1, 0), "ok", best=1, confidence=0.6, probabilities=(0.3, 0.6, 0.1)
+    )
+    found = strengths(sure)
+    assert found[1] > found[2] > found[0]
+
+
+def test_an_unsure_order_still_puts_the_others_in_order():
+    found = strengths(Judgment("listwise", (0, 1, 2), "ok", order=(2, 1, 0), confidence=0.4))
+    assert found[2] > found[1] > found[0]
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "setwise", "listwise"])
+def test_ties_pull_together_and_unknowns_say_nothing(kind):
+    group = (0, 1) if kind == "pairwise" else (0, 1, 2)
+    above = ordered((0, 1), lambda p: p)
+    tie = Judgment(kind, group, "ok", tie=True)
+    unread = Judgment(kind, group, "unknown", reason="no answer", confidence=0.9)
+    gap = [a[0] - a[1] for a in (strengths(above), strengths(above, tie), strengths(above, unread))]
+    assert 0 < gap[1] < gap[0]
+    assert gap[2] == pytest.approx(gap[0])
+
+
+@pytest.mark.parametrize("kind", ["setwise", "listwise"])
+def test_none_sinks_a_group_by_its_confidence(kind):
+    def sunk(confidence):
+        nothing = Judgment(kind, (2, 3), "none", confidence=confidence)
+        return strengths(ordered((0, 1), lambda p: p), nothing, n=4)[2]
+
+    assert sunk(None) == pytest.approx(sunk(1.0))
+    assert sunk(1.0) < sunk(0.5) < 0
 
 
 # Superiors, consensus, relabelling.

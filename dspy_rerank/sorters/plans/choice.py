@@ -1,28 +1,40 @@
-"""The best of a few candidates, never asked twice."""
+"""The best of a few candidates, asked only where it does not follow from earlier answers."""
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable
 
 from ...types import Group
 from .lockstep import Steps
+from .relations import Relations
 
-Choices = MutableMapping[Group, int]
-"""Groups judged so far, each with its best member; filled in by ``best_of``."""
+
+class Choices:
+    """What was found out so far; filled in by ``best_of``.
+
+    Args:
+        n: Number of candidates.
+    """
+
+    def __init__(self, n: int):
+        self.relations = Relations(n)
+        self.made: dict[Group, int] = {}
 
 
 def best_of(candidates: Iterable[int], known: Choices) -> Steps[int]:
-    """The best of some candidates: no question when remembered or alone, else one.
+    """The best of some candidates, with a question only where earlier answers leave it open.
 
-    The group is asked in incoming order, so that a tie, a "none" or an unknown leaves its
-    earliest member as the best.
+    Who is known to be worse than another of the candidates, over a chain of answers, is not shown
+    again; one who is left alone is the best. The rest is asked in incoming order, so that a tie, a
+    "none" or an unknown leaves its earliest member as the best.
 
     Args:
         candidates: Distinct positions, at least one.
-        known: What was chosen before; the new choice is added.
+        known: Earlier answers; the new one is added.
     """
-    group = tuple(sorted(candidates))
+    group = known.relations.unbeaten(tuple(sorted(candidates)))
     if len(group) == 1:
         return group[0]
-    if group not in known:
+    if group not in known.made:
         (judgment,) = yield [group]
-        known[group] = judgment.ranked[0]
-    return known[group]
+        known.made[group] = judgment.ranked[0]
+        known.relations.add(judgment.tiers)
+    return known.made[group]

@@ -1,73 +1,123 @@
 """What all judgments together say: weak orders, strengths, and who is surely better."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
-from typing import NamedTuple
+from statistics import NormalDist
 
-from ...aggregate import WeakOrder, plackett_luce
+from ...aggregate import Vector, WeakOrder, descending, plackett_luce, plackett_luce_posterior
 from ...types import Judgment
 from .superiors import superiors
 
-
-class Evidence(NamedTuple):
-    """Weak orders over n candidates and, at position n, the bar of relevance.
-
-    Attributes:
-        orders: Tiers of positions, best first.
-        weights: How much each order counts.
-    """
-
-    orders: list[WeakOrder]
-    weights: list[float]
+Piece = tuple[WeakOrder, float]
+"""A weak order over n candidates and, at position n, the bar of relevance; how much it counts."""
 
 
-def evidence_of(judged: Sequence[Judgment], n: int) -> Evidence:
+def told(judged: Sequence[Judgment]) -> bool:
+    """Whether any answer tells candidates apart."""
+    return any(len(judgment.tiers) > 1 for judgment in judged)
+
+
+def pieces_of(judged: Sequence[Judgment], n: int) -> list[Piece]:
     """Judgments as weighted weak orders.
 
-    "None is relevant" places a whole group under the bar instead of among the average, unless
-    nobody anywhere was found better than another: then the incoming order stays. A preference
-    between two that comes with a probability counts for each of them with theirs.
+    A choice that comes with a confidence counts for each member of its group by its probability,
+    so that what is not sure is weaker evidence. Of a whole order only the first place has a
+    confidence, and the others follow as they were put. A tie says that its members are equal, an
+    unknown says nothing. "None is relevant" places a whole group under the bar instead of among
+    the average, unless nobody anywhere was found better than another: then the incoming order
+    stays.
     """
-    found = any(len(judgment.tiers) > 1 for judgment in judged)
-    pieces = [piece for judgment in judged for piece in _pieces(judgment, n, found)]
-    return Evidence([order for order, _ in pieces], [weight for _, weight in pieces])
+    found = told(judged)
+    return [piece for judgment in judged for piece in _pieces(judgment, n, found)]
 
 
-def _pieces(judgment: Judgment, n: int, found: bool) -> list[tuple[WeakOrder, float]]:
-    if found and judgment.status == "none":
-        return [(((n,), judgment.group), 1.0)]
+def _pieces(judgment: Judgment, n: int, found: bool) -> list[Piece]:
     tiers, sure = judgment.tiers, judgment.confidence
-    if judgment.kind == "pairwise" and len(tiers) == 2 and sure is not None:
-        return [(tiers, sure), (tiers[::-1], 1 - sure)]
-    return [(tiers, 1.0)]
+    if judgment.status == "none" and found:
+        return [(((n,), judgment.group), 1.0 if sure is None else sure)]
+    if len(tiers) < 2 or sure is None:
+        return [(tiers, 1.0)]
+    return [*_first_places(judgment, sure), *([(tiers[1:], 1.0)] if len(tiers) > 2 else [])]
 
 
-def certain_superiors(evidence: Evidence, n: int) -> Sequence[int]:
-    """Known superiors of each candidate; 0 each unless all groups are strict and agree.
+def _first_places(judgment: Judgment, sure: float) -> list[Piece]:
+    """Each member as the best of its group, by its probability."""
+    best, *others = judgment.ranked
+    shares = dict(zip(judgment.group, judgment.probabilities or (), strict=False))
+    mass = sum(shares.get(other, 0.0) for other in others)
+    even = 1 / len(others)
+    chances = {p: (1 - sure) * (shares[p] / mass if mass > 0 else even) for p in others}
+    chances[best] = sure
+    group = judgment.group
+    return [
+        (((p,), tuple(other for other in group if other != p)), chance)
+        for p, chance in chances.items()
+        if chance > 0
+    ]
+
+
+def certain_superiors(judged: Sequence[Judgment], n: int) -> Sequence[int] | None:
+    """Known superiors of each candidate; ``None`` unless all groups are strict and agree.
 
     Having no superior in a window that was not put in order is no merit.
     """
-    orders = evidence.orders
+    orders = [judgment.tiers for judgment in judged]
     strict = all(tiers and all(len(tier) == 1 for tier in tiers) for tiers in orders)
-    return (superiors(orders, n) if strict else None) or [0] * n
+    return superiors(orders, n) if strict else None
 
 
 def strengths_of(
-    evidence: Evidence, n: int, prior: Sequence[float] | None, prior_sd: float
+    judged: Sequence[Judgment], n: int, prior: Sequence[float] | None, prior_sd: float
 ) -> list[float]:
     """Plackett-Luce strengths, the mean of reading orders from the best and from the worst.
 
     One end alone trusts that end of an order more than a judge with even noise deserves: on 43
     DL19 queries the mean is worth 0.2 to 0.3 points of nDCG@10. Pairs read alike from both ends.
+    A confidence speaks of the first place, so that a whole order is read upward as it stands.
     """
-    orders, weights = evidence
     means = [*([0.0] * n if prior is None else prior), 0.0]
-    down = plackett_luce(orders, n + 1, weights=weights, prior_mean=means, prior_sd=prior_sd)
-    if all(len(tiers) < 3 and sum(map(len, tiers)) < 3 for tiers in orders):
+    down = _fitted(pieces_of(judged, n), means, prior_sd)
+    if all(len(judgment.group) < 3 and judgment.status != "none" for judgment in judged):
         return down.round(9).tolist()[:n]
-    upward, dual = [order[::-1] for order in orders], [-mean for mean in means]
-    up = plackett_luce(upward, n + 1, weights=weights, prior_mean=dual, prior_sd=prior_sd)
+    plain = [j if j.order is None else replace(j, confidence=None) for j in judged]
+    upward = [(order[::-1], weight) for order, weight in pieces_of(plain, n)]
+    up = _fitted(upward, [-mean for mean in means], prior_sd, start=-down)
     return ((down - up) / 2).round(9).tolist()[:n]
+
+
+def _fitted(
+    pieces: Sequence[Piece], means: Sequence[float], prior_sd: float, start: Vector | None = None
+) -> Vector:
+    orders, weights = [order for order, _ in pieces], [weight for _, weight in pieces]
+    return plackett_luce(
+        orders, len(means), weights=weights, prior_mean=means, prior_sd=prior_sd, start=start
+    )
+
+
+def certainty(
+    judged: Sequence[Judgment], strengths: Sequence[float], top_k: int, prior_sd: float
+) -> float:
+    """Expected share of the first ``top_k`` that belongs there, in [0, 1].
+
+    The strengths are normal with the standard deviations of the Plackett-Luce fit (Laplace), and
+    the boundary lies in the middle between the last in and the first out.
+
+    Args:
+        judged: All judgments so far.
+        strengths: What ``strengths_of`` made of them.
+        top_k: How many are wanted, at least 1.
+        prior_sd: As for ``strengths_of``.
+    """
+    n, pieces = len(strengths), pieces_of(judged, len(strengths))
+    if top_k >= n:
+        return 1.0
+    orders, weights = [order for order, _ in pieces], [weight for _, weight in pieces]
+    spread = plackett_luce_posterior(orders, n + 1, weights=weights, prior_sd=prior_sd).sd
+    first = descending(strengths)
+    boundary = (strengths[first[top_k - 1]] + strengths[first[top_k]]) / 2
+    normal = NormalDist()
+    return sum(normal.cdf((strengths[p] - boundary) / spread[p]) for p in first[:top_k]) / top_k
 
 
 def falling(order: Sequence[int], strengths: Sequence[float]) -> tuple[float, ...]:

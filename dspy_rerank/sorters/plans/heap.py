@@ -14,8 +14,9 @@ def heap_sort(n: int, top_k: int, *, children: int = 1) -> Plan:
     The heap is built level by level from below; the nodes of a level are sifted side by side.
     Then the root is taken ``top_k`` times, and each time the last leaf sinks from the top. With
     ``children=1`` the heap is binary and every question a pair: the two children, then the
-    better one against the parent. No group is asked twice, and groups are in incoming order, so
-    that ties and unknowns favour the earlier candidate.
+    better one against the parent. What follows from earlier answers is not asked again:
+    the leaf that sinks from the top has mostly lost to its ancestors before. Groups are in
+    incoming order, so that ties and unknowns favour the earlier candidate.
 
     Args:
         n: Number of candidates, at least 0.
@@ -26,7 +27,7 @@ def heap_sort(n: int, top_k: int, *, children: int = 1) -> Plan:
         The best ``top_k`` in order, then the others in incoming order; no scores.
     """
     heap, best = list(range(n)), list[int]()
-    known: Choices = {}
+    known = Choices(n)
     for level in reversed(list(_levels(n, children))):
         yield from lockstep([_sift(heap, node, children, known) for node in level])
     while heap and len(best) < top_k:

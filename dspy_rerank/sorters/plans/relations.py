@@ -53,6 +53,11 @@ class Relations:
         """How many are better than an item and not its equals."""
         return (self._above[item] & ~self._below[item]).bit_count()
 
+    def unbeaten(self, group: Group) -> Group:
+        """Those of a group whom none of the others is better than; never empty."""
+        mask = sum(1 << item for item in group)
+        return tuple(p for p in group if not self._above[p] & ~self._below[p] & mask)
+
     def open(self, item: int, among: int) -> int:
         """Those, as bits, of whom nobody knows how they stand to an item."""
         return among & ~(self._above[item] | self._below[item] | self._closed[item])

@@ -44,3 +44,9 @@ def largest(counts: Sequence[Count]) -> Count:
     spans = [bounds(count) for count in counts]
     lows, highs = (span.lo for span in spans), (span.hi for span in spans)
     return between(max(lows, default=0), max(highs, default=0))
+
+
+def spanned(least: Shape, most: Shape) -> Shape:
+    """From the cheapest case to the dearest."""
+    cases = zip(least, most, strict=True)
+    return Shape(*(between(bounds(low).lo, bounds(high).hi) for low, high in cases))

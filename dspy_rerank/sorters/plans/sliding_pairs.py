@@ -11,7 +11,7 @@ def prp_sliding(n: int, top_k: int, *, passes: int | None = None) -> Plan:
 
     A pass compares neighbours from the end of the list to its front and lets the better one go
     up; K passes bring the best K to the front. A pass follows two places behind the one before,
-    at the same time. Places that are settled, and pairs that have met, are not asked again.
+    at the same time. Places that are settled are not asked, nor pairs that earlier answers settle.
 
     The left of a pair is the earlier one, and a tie or an unknown lets it be the better.
 
@@ -24,7 +24,7 @@ def prp_sliding(n: int, top_k: int, *, passes: int | None = None) -> Plan:
         All positions; the best K are right under a perfect judge. No scores.
     """
     order = list(range(n))
-    known: Choices = {}
+    known = Choices(n)
     count = _passes(n, top_k, passes)
     for step in range(n + count - 2 if count else 0):
         places = [n - 2 - step + 2 * turn for turn in range(count)]

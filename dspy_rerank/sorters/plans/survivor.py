@@ -11,7 +11,7 @@ def survivor(n: int, top_k: int, *, window: int = 8) -> Plan:
     """Iterated choice, the bubble sort of Setwise (arXiv 2310.09497).
 
     One pass finds the best in ceil((n-1)/w) questions of w + 1, each after the other; ``top_k``
-    passes find the best few. Questions that would repeat an earlier one are not asked, so later
+    passes find the best few. Questions that earlier answers settle are not asked, so later
     passes start where the last winner came in. A tie, a "none" or an unknown lets the earliest
     of the group survive.
 
@@ -26,7 +26,7 @@ def survivor(n: int, top_k: int, *, window: int = 8) -> Plan:
     if window < 1:
         raise InputError(f"window={window}: a question holds at least 1 new candidate")
     best, rest = list[int](), list(range(n))
-    known: Choices = {}
+    known = Choices(n)
     while rest and len(best) < top_k:
         winner = yield from _pass(rest, window, known)
         best.append(winner)

@@ -1,11 +1,29 @@
 """Partitioning around a pivot, all parts in parallel."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ...errors import InputError
 from ...types import Group, Outcome, Plan
 from .lockstep import Steps, lockstep
 from .shape import NOTHING, Shape, between
+
+
+class Part(NamedTuple):
+    """Neighbours in the order that is looked for.
+
+    Attributes:
+        pool: Candidates; in order where none are wanted.
+        wanted: How many of the best of them must be in order.
+    """
+
+    pool: Group
+    wanted: int
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something left to ask."""
+        return len(self.pool) > 1 and self.wanted > 0
 
 
 def td_part(n: int, top_k: int, *, window: int = 20) -> Plan:
@@ -30,7 +48,11 @@ def td_part(n: int, top_k: int, *, window: int = 20) -> Plan:
     """
     if window < 2:
         raise InputError(f"window={window}: a question holds at least 2 candidates")
-    return Outcome((yield from _best(tuple(range(n)), top_k, window)))
+    parts = [Part(tuple(range(n)), top_k)]
+    while any(part.open for part in parts):
+        split = yield from lockstep([_split(part, window) for part in parts])
+        parts = [smaller for each in split for smaller in each]
+    return Outcome(tuple(position for part in parts for position in part.pool))
 
 
 def td_part_shape(n: int, top_k: int, *, window: int = 20) -> Shape:
@@ -52,22 +74,21 @@ def td_part_shape(n: int, top_k: int, *, window: int = 20) -> Shape:
     )
 
 
-def _best(pool: Group, top_k: int, window: int) -> Steps[Group]:
-    """A pool with its best ``top_k`` in front, in order; the others follow in incoming order."""
-    if len(pool) < 2 or top_k < 1:
-        return pool
+def _split(part: Part, window: int) -> Steps[list[Part]]:
+    """Smaller parts, the better first, of one that is still open; another as it is."""
+    if not part.open:
+        return [part]
+    pool, top_k = part
     (judgment,) = yield [pool[:window]]
     head = judgment.ranked
     if len(pool) <= window:
-        return head
+        return [Part(head, 0)]
     place = min(top_k, window) - 1
     above, below = yield from _parted(head[place], pool[window:], window)
     uppers, lowers = (*head[:place], *above), (*head[place + 1 :], *below)
-    sides = [(tuple(sorted(lowers)), top_k - 1 - len(uppers))]
-    if above:
-        sides.append((tuple(sorted(uppers)), top_k))
-    lower, *upper = yield from lockstep([_best(side, k, window) for side, k in sides])
-    return (*(upper[0] if upper else uppers), head[place], *lower)
+    upper = Part(tuple(sorted(uppers)), top_k) if above else Part(uppers, 0)
+    lower = Part(tuple(sorted(lowers)), top_k - 1 - len(uppers))
+    return [upper, Part(head[place : place + 1], 0), lower]
 
 
 def _parted(pivot: int, others: Sequence[int], window: int) -> Steps[tuple[list[int], list[int]]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...errors import InputError
 from ...types import Group, Judgment, Outcome, Plan
-from .evidence import evidence_of, falling, strengths_of
+from .evidence import falling, strengths_of
 from .shape import Shape, between, total
 
 GOLDEN = (5**0.5 - 1) / 2
@@ -51,7 +51,7 @@ def top_down_pairs(
         if not pairs:
             continue
         judged += yield pairs
-        strengths = strengths_of(evidence_of(judged, n), n, prior, prior_sd)
+        strengths = strengths_of(judged, n, prior, prior_sd)
         ranks = [(-strengths[p], p) for p in range(n)]
         order[:size] = sorted(order[:size], key=ranks.__getitem__)
     return Outcome(tuple(order), falling(order, strengths) if judged else None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...errors import InputError
 from ...types import Group, Judgment, Outcome, Plan
-from .evidence import evidence_of, falling, strengths_of
+from .evidence import falling, strengths_of
 from .shape import NOTHING, Shape, between
 
 
@@ -53,7 +53,7 @@ def top_down_sets(
             continue
         met.update(fresh)
         judged += yield fresh
-        strengths = strengths_of(evidence_of(judged, n), n, prior, prior_sd)
+        strengths = strengths_of(judged, n, prior, prior_sd)
         ranks = [(-strengths[p], p) for p in range(n)]
         order[:size] = sorted(order[:size], key=ranks.__getitem__)
     return Outcome(tuple(order), falling(order, strengths) if judged else None)

@@ -1,74 +1,17 @@
-"""From what a model claims to how often it is right: fitted on labels, pure.
-
-A confidence of 0.9 is calibrated when nine in ten such answers are right. Models' raw confidences
-seldom are; a monotone map fitted on labelled answers keeps their order and mends their level.
-"""
+"""Maps from what a model claims to how often it is right, fitted on labels."""
 
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
-from .errors import InputError
+from ..errors import InputError
+from ._reliability import check
 
 EDGE = 1e-6
 """Confidences are kept this far from 0 and 1 where their logit is taken."""
-
-
-class Bin(NamedTuple):
-    """One bar of a reliability diagram.
-
-    Attributes:
-        low: Lowest confidence in the bar.
-        high: Highest; the last bar includes it.
-        answers: How many answers fell into it.
-        confidence: Their mean confidence.
-        accuracy: The share of them that was right.
-    """
-
-    low: float
-    high: float
-    answers: int
-    confidence: float
-    accuracy: float
-
-
-def reliability(
-    confidences: Sequence[float], right: Sequence[bool], bins: int = 10
-) -> tuple[Bin, ...]:
-    """The reliability diagram: bars of equal width over [0, 1], empty ones left out.
-
-    Raises:
-        InputError: There are no answers, not as many labels, or a confidence outside of [0, 1].
-    """
-    _check(confidences, right)
-    groups: dict[int, list[tuple[float, bool]]] = {}
-    for sure, good in zip(confidences, right, strict=True):
-        groups.setdefault(min(int(sure * bins), bins - 1), []).append((sure, good))
-    return tuple(
-        Bin(
-            place / bins,
-            (place + 1) / bins,
-            len(group),
-            math.fsum(sure for sure, _ in group) / len(group),
-            sum(good for _, good in group) / len(group),
-        )
-        for place, group in sorted(groups.items())
-    )
-
-
-def expected_calibration_error(
-    confidences: Sequence[float], right: Sequence[bool], bins: int = 10
-) -> float:
-    """Mean gap between confidence and accuracy over the bars, weighted by their counts.
-
-    Naeini, Cooper and Hauskrecht 2015. Zero is perfect. It says nothing of how well confidences
-    tell right from wrong, and small samples make it too large.
-    """
-    bars = reliability(confidences, right, bins)
-    return math.fsum(b.answers * abs(b.confidence - b.accuracy) for b in bars) / len(confidences)
 
 
 @dataclass(frozen=True)
@@ -117,7 +60,7 @@ def fit_isotonic(confidences: Sequence[float], right: Sequence[bool]) -> Calibra
     Zadrozny and Elkan 2002. Each pool counts one right and one wrong answer more than it has, so
     that nothing becomes certain for having been right a few times.
     """
-    _check(confidences, right)
+    check(confidences, right)
     pairs = sorted(zip(confidences, right, strict=True), key=lambda pair: pair[0])
     pools: list[list[float]] = []  # sum of confidences, right ones, count
     for sure, group in groupby(pairs, key=lambda pair: pair[0]):
@@ -137,7 +80,7 @@ def fit_platt(confidences: Sequence[float], right: Sequence[bool], steps: int = 
 
     Platt 1999, with his smoothed targets, after which a separable sample has a finite fit.
     """
-    _check(confidences, right)
+    check(confidences, right)
     positives = sum(right)
     high = (positives + 1) / (positives + 2)
     low = 1 / (len(right) - positives + 2)
@@ -187,13 +130,3 @@ def _logit(confidence: float) -> float:
 
 def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-min(max(value, -500.0), 500.0)))
-
-
-def _check(confidences: Sequence[float], right: Sequence[bool]) -> None:
-    if not confidences or len(confidences) != len(right):
-        raise InputError(
-            f"{len(confidences)} confidences and {len(right)} labels; expected as many, at least 1"
-        )
-    bad = next((sure for sure in confidences if not 0 <= sure <= 1), None)
-    if bad is not None:
-        raise InputError(f"confidence {bad!r} is not between 0 and 1")

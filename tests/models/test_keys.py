@@ -1,0 +1,91 @@
+"""Keys never leave: not in saved programs, logs, caches on disk, errors or prints, on any path."""
+
+import logging
+
+import dspy
+import pytest
+import yaml
+from dspy.utils.exceptions import LMError
+
+import dspy_rerank as dr
+from dspy_rerank.models import aliases
+
+CANARY = "sk-canary-1234567890abcdef"
+SAYS = {"error": {"message": f"Incorrect API key provided: {CANARY}."}}
+
+
+@pytest.fixture(autouse=True)
+def no_aliases():
+    aliases.forget()
+    yield
+    aliases.forget()
+
+
+def aliased(folder, count, **more):
+    def make(url):
+        params = {"model": "openai/m", "api_key": "os.environ/CANARY_KEY", "api_base": url, **more}
+        path = folder / "litellm.yaml"
+        entries = [{"model_name": "judge", "litellm_params": params}] * count
+        path.write_text(yaml.safe_dump({"model_list": entries}))
+        return dr.models.load(path)["judge"]
+
+    return make
+
+
+def plain(engine):
+    return lambda folder: (
+        lambda url: dspy.LM("openai/m", engine=engine, api_base=url, api_key=CANARY)
+    )
+
+
+ENGINES = {
+    "direct": lambda folder: lambda url: dr.models.direct(url, model="m", api_key=CANARY),
+    "an alias": lambda folder: aliased(folder, 1),
+    "a group": lambda folder: aliased(folder, 2),
+    "a paced alias": lambda folder: aliased(folder, 1, model="mistral/m", rpm=600),
+    "native": plain("lm15"),
+    "LiteLLM": plain("litellm"),
+}
+
+
+@pytest.mark.parametrize("answers", ["well", "refusing", "failing"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_key_is_nowhere_to_be_seen(engine, answers, serve, chat, tmp_path, caplog, monkeypatch):
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    says = {"well": chat("2"), "refusing": (401, {}, SAYS), "failing": (500, {}, SAYS)}[answers]
+    dspy.configure_cache(
+        enable_disk_cache=True, enable_memory_cache=True, disk_cache_dir=str(tmp_path / "cache")
+    )
+    lm = ENGINES[engine](tmp_path)(serve(says).url).copy(num_retries=0)
+    reranker = dr.ScoreSort(dr.PointwiseJudge(), error_retries=0)
+    reranker.set_lm(lm)
+    shown, ours = [], logging.getLogger("dspy_rerank")
+    with caplog.at_level(logging.DEBUG):
+        try:
+            ranking = reranker("q", ["x", "y"]).ranking
+            shown += [repr(ranking), str(ranking.to_dict())]
+        except LMError as error:
+            shown += errors_of(error)
+    assert ours.getEffectiveLevel() <= logging.DEBUG or ours.level == logging.NOTSET
+    told = [record for record in caplog.records if not theirs(record, engine)]
+    shown += [record.getMessage() + str(record.exc_text or "") for record in told]
+    shown += [str(lm.history), repr(lm), repr(getattr(lm, "engine", "")), repr(reranker)]
+    dr.save(reranker, tmp_path / "ours.json")
+    reranker.save(tmp_path / "dspy.json")
+    shown += [(tmp_path / name).read_text() for name in ("ours.json", "dspy.json")]
+    shown += [path.read_bytes().decode("latin-1") for path in (tmp_path / "cache").rglob("*")
+              if path.is_file()]  # fmt: skip
+    assert len(shown) > 6
+    assert not [text[:2000] for text in shown if CANARY in text]
+
+
+def theirs(record, engine):
+    """What DSPy and LiteLLM log of the bare paths at DEBUG is theirs: no code of ours is in it."""
+    return engine in ("native", "LiteLLM") and not record.name.startswith("dspy_rerank")
+
+
+def errors_of(error):
+    """An error and all that it says it comes from, as a traceback would print them."""
+    import traceback
+
+    return ["".join(traceback.format_exception(error)), repr(error), str(error)]

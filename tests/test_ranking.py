@@ -1,0 +1,88 @@
+"""What a ranking says of itself."""
+
+import json
+import math
+
+import dspy
+import pytest
+
+import dspy_rerank as dr
+from dspy_rerank.errors import InputError
+from dspy_rerank.testing import scripted_lm
+
+SAID = {"sure": 0.9, "unsure": 0.4, "edge": 0.6}
+
+
+def judge():
+    def say(prompt):
+        word = next(word for word in SAID if f"Passage: {word}" in prompt)
+        return f"Confidence: {SAID[word]}\nRelevance: {2 if word == 'unsure' else 1}"
+
+    return dr.PointwiseJudge(evidence="stated"), scripted_lm(say)
+
+
+def ranked(documents=("sure", "unsure", "edge"), **options):
+    asked, lm = judge()
+    with dspy.context(lm=lm):
+        return dr.ScoreSort(asked)("q", list(documents), **options).ranking
+
+
+def test_low_confidence_is_flagged_below_the_threshold_only():
+    ranking = ranked(confidence_threshold=0.6)
+    flagged = {item.text: item.low_confidence for item in ranking}
+    assert flagged == {"sure": False, "unsure": True, "edge": False}
+    assert ranking.low_confidence == [1]
+
+
+def test_a_flag_neither_drops_nor_moves_anything():
+    plain, flagged = ranked(), ranked(confidence_threshold=1.0)
+    assert flagged.indices == plain.indices == [1, 0, 2]
+    assert flagged.scores == plain.scores
+    assert len(flagged) == 3
+
+
+def test_without_a_threshold_nothing_is_flagged():
+    assert not any(item.low_confidence for item in ranked())
+    assert ranked().confidence_threshold is None
+
+
+def test_an_unknown_confidence_is_not_a_low_one():
+    lm = scripted_lm("2")
+    with dspy.context(lm=lm):
+        ranking = dr.ScoreSort(dr.PointwiseJudge())("q", ["x", "y"], confidence_threshold=1.0)
+    assert [(i.confidence, i.low_confidence) for i in ranking.ranking] == [(None, False)] * 2
+
+
+def test_the_flag_shows_in_every_form():
+    ranking = ranked(confidence_threshold=0.6)
+    rows = json.loads(json.dumps(ranking.to_dict()))
+    assert [row["low_confidence"] for row in rows["ranking"]] == [True, False, False]
+    assert rows["confidence_threshold"] == 0.6
+    table = str(ranking).splitlines()
+    assert "2.000?" in table[1]
+    assert "1 with confidence below 0.6 (?)" in table[-1]
+    assert "<td>2.000?</td>" in ranking._repr_html_()
+    assert list(ranking.to_pandas()["low_confidence"]) == [True, False, False]
+
+
+def test_the_threshold_is_kept_in_a_saved_program(tmp_path):
+    asked, lm = judge()
+    path = dr.save(dr.ScoreSort(asked, confidence_threshold=0.6), tmp_path / "program.json")
+    with dspy.context(lm=lm):
+        assert dr.load(path)("q", ["unsure", "sure"]).ranking.low_confidence == [0]
+
+
+def test_a_degraded_ranking_has_no_confidence_to_be_low():
+    lm = scripted_lm([RuntimeError("down")])
+    with dspy.context(lm=lm):
+        ranking = dr.ScoreSort(dr.PointwiseJudge(), error_retries=0)(
+            "q", ["x", "y"], confidence_threshold=1.0
+        ).ranking
+    assert ranking.degraded
+    assert ranking.low_confidence == []
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan, "0.5", True])
+def test_a_threshold_that_cannot_be(threshold):
+    with pytest.raises(InputError, match="confidence_threshold"):
+        dr.ScoreSort(dr.PointwiseJudge(), confidence_threshold=threshold)
