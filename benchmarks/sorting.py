@@ -2,8 +2,7 @@
 
     python benchmarks/sorting.py --seeds 20 --svg docs/frontier.svg
     python benchmarks/sorting.py --kinds listwise --judges fresh --seeds 5
-    python benchmarks/sorting.py --constants --seeds 5    # the table of choose_sorter
-    python benchmarks/sorting.py --cpu                    # our own time per judgment
+    python benchmarks/sorting.py --constants    # the table of choose_sorter, seeds 1000 to 1003
 
 The simulation of the field: TREC DL 2019, 43 queries, BM25's first 100 with full labels. The
 judge sees each label plus a tiny fixed jitter and errs in one of four ways:
@@ -15,16 +14,20 @@ judge sees each label plus a tiny fixed jitter and errs in one of four ways:
 - position: what is shown first is favoured (by half the grades given, falling to minus half for
   the last), on top of fresh noise of 0.5.
 
+With ``--shuffled`` the candidates come in a random order, drawn anew for every seed.
+
 The data are read from ``$DSPY_RERANK_BENCH_DATA/dl19`` or ``../shared/data/dl19``. Standard errors
-are over seeds, the queries being given. Settings were chosen on seeds below 1000.
+are over seeds, the queries being given. Settings were chosen on seeds below 1000; a seed and the
+number of a query give its noise.
 """
 
 import argparse
 import math
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from multiprocessing import Pool
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +45,8 @@ from dspy_rerank.types import Group, Judgment, Kind
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("DSPY_RERANK_BENCH_DATA", ROOT.parent / "shared" / "data"))
 TOP_K = 10
+CONSTANT_SEEDS = range(1000, 1004)
+"""Of the table of ``choose_sorter``; the noiseless column needs the first only."""
 
 Labels = NDArray[np.float64]
 See = Callable[[NDArray[np.intp]], Labels]
@@ -56,6 +61,7 @@ class Task(NamedTuple):
     evidence: list[float]
 
 
+@cache
 def tasks(depth: int = 100) -> list[Task]:
     """The labelled queries, each with its first ``depth`` candidates."""
     return list(_tasks(depth))
@@ -148,31 +154,45 @@ class Setup(NamedTuple):
 SETUPS = [Setup(judge, noise) for judge, (_, noises) in JUDGES.items() for noise in noises]
 
 
-def measure(
-    reranker: dr.Reranker, setup: Setup, data: Sequence[Task], seeds: Sequence[int]
-) -> Cell:
+class Job(NamedTuple):
     """One sorter under one judge, averaged over queries and seeds."""
-    chosen = seeds[:1] if setup == ("fresh", 0.0) else seeds
-    runs = [
-        [_run(reranker, setup, task, i, seed) for i, task in enumerate(data)] for seed in chosen
-    ]
+
+    name: str
+    setup: Setup
+    seeds: Sequence[int]
+    depth: int = 100
+    shuffled: bool = False
+
+
+def measure(job: Job) -> Cell:
+    """Do it; without noise and shuffling one seed tells all."""
+    still = job.setup == ("fresh", 0.0) and not job.shuffled
+    chosen = job.seeds[:1] if still else job.seeds
+    reranker, data = dict(sorters(KINDS))[job.name], tasks(job.depth)
+    runs = [[_run(reranker, job, task, i, seed) for i, task in enumerate(data)] for seed in chosen]
     means = np.array(runs).mean(axis=1)
     error = float(means[:, 0].std(ddof=1) / math.sqrt(len(chosen))) if len(chosen) > 1 else 0.0
     ndcg, *costs = means.mean(axis=0).tolist()
     return Cell(ndcg, error, *costs)
 
 
-def _run(
-    reranker: dr.Reranker, setup: Setup, task: Task, number: int, seed: int
-) -> tuple[float, ...]:
-    count, kind = len(task.labels), reranker.judge.kind
+def _run(reranker: dr.Reranker, job: Job, task: Task, number: int, seed: int) -> tuple[float, ...]:
+    count, labels = len(task.labels), task.labels
+    if job.shuffled:
+        labels = np.random.default_rng([seed, number, 1]).permutation(labels)
     jitter = np.random.default_rng(number).uniform(0, 1e-3, count)
     rng = np.random.default_rng([seed, number])
-    see = JUDGES[setup.judge][0](task.labels + jitter, setup.noise, rng)
+    see = JUDGES[job.setup.judge][0](labels + jitter, job.setup.noise, rng)
     plan = reranker._plan(count, TOP_K, task.evidence)
-    run = plans.drive(plan, answering(kind, see))
-    found = gain([task.labels[p] for p in run.outcome.order])
+    run = plans.drive(plan, answering(reranker.judge.kind, see))
+    found = gain([labels[p] for p in run.outcome.order])
     return 100 * found / task.ideal, run.questions, run.rounds, run.reads
+
+
+def measured(jobs: Sequence[Job], processes: int) -> Iterator[tuple[Job, Cell]]:
+    """Cells in the order of the jobs, as they come."""
+    with Pool(processes) as pool:
+        yield from zip(jobs, pool.imap(measure, jobs), strict=True)
 
 
 # Sorters: name, judge kind, module.
@@ -181,6 +201,9 @@ def _run(
 def judge_of(kind: Kind) -> dr.FunctionJudge:
     """Stands for a judge; the plan is driven past it."""
     return dr.FunctionJudge(lambda query, passages: None, kind)
+
+
+KINDS: tuple[Kind, ...] = ("pointwise", "pairwise", "setwise", "listwise")
 
 
 def sorters(kinds: Sequence[str]) -> list[tuple[str, dr.Reranker]]:
@@ -196,9 +219,7 @@ def sorters(kinds: Sequence[str]) -> list[tuple[str, dr.Reranker]]:
     judge = judge_of("listwise")
     return [
         *chosen,
-        ("TopDown(prior=0.05), listwise", dr.TopDown(judge, prior=0.05)),
         ("TopDown(prior=0.2), listwise", dr.TopDown(judge, prior=0.2)),
-        ("TopDown(rounds=2, prior=0.05), listwise", dr.TopDown(judge, rounds=2, prior=0.05)),
         ("TopDown(rounds=2, prior=0.2), listwise", dr.TopDown(judge, rounds=2, prior=0.2)),
     ]
 
@@ -221,34 +242,26 @@ def table(rows: dict[str, dict[Setup, Cell]]) -> Iterator[str]:
         yield "| " + " | ".join([name, *(f"{cost:.4g}" for cost in costs), *scores]) + " |"
 
 
-def constants(seeds: Sequence[int]) -> Iterator[str]:
+def constants(processes: int) -> Iterator[str]:
     """The table that ``choose_sorter`` reads, as Python."""
+    chosen = {f"{c.name}, {kind}" for c in CANDIDATES for kind in c.kinds}
+    names = [name for name, _ in sorters(KINDS) if name in chosen]
     setups = [Setup("fresh", noise) for noise in (0.0, 0.5, 1.0)]
-    for depth in (20, 50, 100):
-        data = tasks(depth)
-        for name, reranker in sorters(("pointwise", "pairwise", "setwise", "listwise")):
-            if "prior" not in name:
-                cells = [measure(reranker, setup, data, seeds) for setup in setups]
-                code, kind = name.rsplit(", ", 1)
-                scores = ", ".join(f"{cell.ndcg:.1f}" for cell in cells)
-                yield f'    ({depth}, "{kind}", "{code}"): ({scores}),'
+    jobs = [
+        Job(name, setup, CONSTANT_SEEDS, depth)
+        for depth in (20, 50, 100)
+        for name in names
+        for setup in setups
+    ]
+    cells = [f"{cell.ndcg:.1f}" for _, cell in measured(jobs, processes)]
+    for job, scores in zip(jobs[::3], batched(cells, 3), strict=True):
+        code, kind = job.name.rsplit(", ", 1)
+        yield f'    ({job.depth}, "{kind}", "{code}"): ({", ".join(scores)}),'
 
 
-def cpu(count: int = 300) -> Iterator[str]:
-    """Milliseconds of our own per judgment, plans only, for ``count`` candidates."""
-    labels = np.random.default_rng(0).integers(0, 4, count).astype(float)
-    for name, reranker in sorters(("pointwise", "pairwise", "setwise", "listwise")):
-        see = fresh(labels, 1.0, np.random.default_rng(1))
-        answer = answering(reranker.judge.kind, see)
-        plan, start = reranker._plan(count, TOP_K, [0.0] * count), time.process_time()
-        answers = plans.drive(plan, answer)
-        spent = time.process_time() - start
-        groups = [tuple(range(answers.reads // answers.questions))] * answers.questions
-        start = time.process_time()
-        for group in groups:
-            answer(group)
-        spent -= time.process_time() - start
-        yield f"{name}: {1000 * spent / answers.questions:.3f} ms"
+def batched(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """Slices of a size."""
+    yield from (values[i : i + size] for i in range(0, len(values), size))
 
 
 def main() -> None:
@@ -258,20 +271,24 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1000)
     parser.add_argument("--judges", default="fresh,repeating,mixed,position")
     parser.add_argument("--kinds", default="pointwise,setwise,listwise,pairwise")
+    parser.add_argument("--only", default="", help="sorters whose name holds this")
+    parser.add_argument("--shuffled", action="store_true", help="an incoming order at random")
     parser.add_argument("--constants", action="store_true", help="the table of choose_sorter")
-    parser.add_argument("--cpu", action="store_true", help="our own time per judgment")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--svg", type=Path, help="where to draw the frontier")
     given = parser.parse_args()
-    seeds = range(given.first_seed, given.first_seed + given.seeds)
-    if given.constants or given.cpu:
-        for line in cpu() if given.cpu else constants(seeds):
-            print(line, flush=True)
+    if given.constants:
+        print(*constants(given.processes), sep="\n")
         return
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
     setups = [setup for setup in SETUPS if setup.judge in given.judges.split(",")]
-    data, rows = tasks(), {}
-    for name, reranker in sorters(given.kinds.split(",")):
-        rows[name] = {setup: measure(reranker, setup, data, seeds) for setup in setups}
-        print(*list(table({name: rows[name]}))[2:], flush=True, file=sys.stderr)
+    names = [name for name, _ in sorters(given.kinds.split(",")) if given.only in name]
+    jobs = [Job(name, s, seeds, shuffled=given.shuffled) for name in names for s in setups]
+    rows: dict[str, dict[Setup, Cell]] = {name: {} for name in names}
+    for job, cell in measured(jobs, given.processes):
+        rows[job.name][job.setup] = cell
+        if len(rows[job.name]) == len(setups):
+            print(*list(table({job.name: rows[job.name]}))[2:], flush=True, file=sys.stderr)
     print(*table(rows), sep="\n")
     if given.svg:
         title = f"Top {TOP_K} of 100: nDCG@10, the mean over {len(setups)} simulated judges"

@@ -44,7 +44,7 @@ from .sorters import (
 from .types import Document, Estimate, Judgment, Span, Usage
 
 if TYPE_CHECKING:
-    from . import batch, datasets, models, optimizers, streaming, testing
+    from . import batch, datasets, models, optimizers, seeing, streaming, testing
     from .streaming import stream
 
 __version__ = "0.1.0"
@@ -94,13 +94,14 @@ __all__ = [
     "reliability",
     "rerank",
     "save",
+    "seeing",
     "self_certainty",
     "stream",
     "streaming",
     "testing",
 ]
 
-_LAZY = frozenset({"batch", "datasets", "models", "optimizers", "streaming", "testing"})
+_LAZY = frozenset({"batch", "datasets", "models", "optimizers", "seeing", "streaming", "testing"})
 
 
 def __getattr__(name: str) -> Any:

@@ -138,7 +138,9 @@ class Capture(BaseCallback):
         output = self._output()
         if isinstance(output, Mapping):
             return read_tokens(output.get("logprobs"))
-        return read_tokens(parsed.get("logprobs")) if parsed is not None else ()
+        if parsed is None or output is not None:  # a bare text comes without any
+            return ()
+        return read_tokens(parsed.get("logprobs"))
 
     @property
     def reasoned(self) -> bool:

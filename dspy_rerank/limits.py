@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from .line import Line
@@ -22,6 +22,22 @@ LONGEST_PAUSE = 60.0
 """Seconds; who asks for more is asked again then, and rankings give up by their own limits."""
 
 _jitter = random.Random()
+
+
+class Pool(Protocol):
+    """Rates that several processes draw on together."""
+
+    async def take(self, tokens: int) -> float:
+        """Book one request of about so many tokens; the seconds until it may go out."""
+        ...
+
+    def correct(self, tokens: int) -> None:
+        """Note how many tokens more an answer took than were booked."""
+        ...
+
+    def refused(self, retry_after: float | None) -> None:
+        """Note that the model asked to be left alone."""
+        ...
 
 
 class Limit:
@@ -36,6 +52,9 @@ class Limit:
         tpm: Prompt and completion tokens a minute.
         at_once: Requests under way.
         clock: Seconds that only go forward.
+
+    Attributes:
+        pool: Where requests and tokens are booked, too; ``None`` where this process is alone.
     """
 
     def __init__(
@@ -47,6 +66,7 @@ class Limit:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.rpm, self.tpm, self.at_once = rpm, tpm, at_once
+        self.pool: Pool | None = None
         self._clock = clock
         self._lock = threading.Lock()
         self._line = Line()
@@ -82,6 +102,8 @@ class Limit:
 
     def correct(self, reserved: int, spent: int) -> None:
         """An answer came: put the estimate right, and give a place back that refusals took."""
+        if self.pool is not None:
+            self.pool.correct(spent - reserved)
         with self._lock:
             if self.tpm:
                 self._due["tokens"] += (spent - reserved) * 60 / self.tpm
@@ -93,6 +115,8 @@ class Limit:
 
     def refused(self, retry_after: float | None) -> None:
         """The model asked to be left alone, for some seconds or, by doubling, for a guess."""
+        if self.pool is not None:
+            self.pool.refused(retry_after)
         with self._lock:
             now = self._clock()
             if now >= self._blocked:  # else one of several that were under way when it began
@@ -132,6 +156,8 @@ class Limit:
             await self._line.wait(self._serve, self.leave)
         try:
             wait = self.reserve(tokens)
+            if self.pool is not None:
+                wait = max(wait, await self.pool.take(tokens))
             while wait > 0:
                 await asyncio.sleep(wait)
                 wait = self._blocked - self._clock()

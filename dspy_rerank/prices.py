@@ -31,12 +31,11 @@ class Price:
     cached: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("read", "written", "cached"):
-            value = getattr(self, name)
+        cached = 0.0 if self.cached is None else self.cached
+        given: dict[str, Any] = {"read": self.read, "written": self.written, "cached": cached}
+        for name, value in given.items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if value is None and name == "cached":
-                continue
-            if not number or not 0 <= value < math.inf:
+            if not (number and 0 <= value < math.inf):
                 raise InputError(
                     f"{NAMES[name]}={value!r}; expected US dollars a token, such as 1.5e-07"
                 )

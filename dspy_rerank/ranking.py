@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, overload
 
@@ -202,6 +203,14 @@ class Ranking(Sequence[Ranked]):
         if self.degraded:
             parts.append(f"DEGRADED: {'; '.join(self.reasons)}")
         return "; ".join(parts)
+
+    def plot(self, most: int | None = 30) -> Any:
+        """What moved, by how much, how sure: :func:`dspy_rerank.seeing.moves`."""
+        return import_module(".seeing", __package__).moves(self, most)
+
+    def replay(self) -> Any:
+        """Which answers decided: :func:`dspy_rerank.seeing.replay`."""
+        return import_module(".seeing", __package__).replay(self)
 
     def _repr_html_(self) -> str:
         cells = "".join(_html_row(item) for item in self.items)

@@ -58,7 +58,8 @@ class Interval:
         return outside and (self.p is None or self.p <= 1 - self.level + 1e-12)
 
     def __str__(self) -> str:
-        p = "" if self.p is None else f", p={self.p:.3f}"
+        small = self.p is not None and self.p < 0.001
+        p = "" if self.p is None else ", p<0.001" if small else f", p={self.p:.3f}"
         return f"{self.mean:+.4f} [{self.lo:+.4f}, {self.hi:+.4f}] (n={self.n}{p})"
 
 

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -173,12 +173,19 @@ class Job:
                 "it was tried or paid; mend the cause and run collect again"
             )
 
-    def wait(self, *, every: float = 60.0, max_cost: float | None = None) -> Status:
+    def wait(
+        self,
+        *,
+        every: float = 60.0,
+        max_cost: float | None = None,
+        progress: Callable[[Status], None] = lambda status: None,
+    ) -> Status:
         """Advance until all queries are ranked.
 
         Args:
             every: Seconds between two looks.
             max_cost: As for :meth:`advance`.
+            progress: Called after each look.
 
         Raises:
             InputError: As for :meth:`advance`.
@@ -195,6 +202,7 @@ class Job:
                     raise
                 logger.warning("%s; looking again in %g s", error, every)
                 status = self.status()
+            progress(status)
             if status.finished:
                 return status
             time.sleep(every)

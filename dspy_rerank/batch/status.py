@@ -63,7 +63,7 @@ class Status:
         lines = [
             f"{self.ranked} of {self.queries} queries ranked"
             + (f", {self.degraded} of them degraded" if self.degraded else ""),
-            f"{self.rounds} rounds in {self.batches} batches, {self.open} open"
+            f"round {self.rounds}; batches: {self.batches} sent, {self.open} open"
             + (f" ({self.ready} ready)" if self.ready is not None else ""),
             f"{self.answered} of {self.requests} requests answered"
             + (f", {self.lost} lost" if self.lost else "")

@@ -9,7 +9,7 @@ from ..batch.exchange import MOST_BYTES, MOST_REQUESTS
 from ..errors import InputError
 from ._app import positive
 from ._common import add_json, writable
-from ._show import complain, emit, say
+from ._show import complain, emit, progress, say
 
 
 def add_to(commands: Any) -> None:
@@ -101,15 +101,25 @@ def _status(arguments: argparse.Namespace) -> int:
 def _collect(arguments: argparse.Namespace) -> int:
     out = None if arguments.out is None else writable(arguments.out)
     with batch.resume(arguments.state, config=arguments.config) as job:
-        step = job.wait if arguments.wait else job.advance
-        more = {"every": arguments.every} if arguments.wait else {}
-        status = step(max_cost=arguments.max_cost, **more)
+        status = (
+            _waited(job, arguments) if arguments.wait else job.advance(max_cost=arguments.max_cost)
+        )
         if out is not None and status.finished:
             job.write(out)
         _show(status, arguments, out)
         for reason in job.reasons()[:3]:
             complain(f"degraded: {reason}")
     return 0
+
+
+def _waited(job: batch.Job, arguments: argparse.Namespace) -> batch.Status:
+    with progress(arguments.json) as bars:
+
+        def show(status: batch.Status) -> None:
+            bars("requests answered", status.answered, status.requests)
+            bars("queries ranked", status.ranked, status.queries)
+
+        return job.wait(every=arguments.every, max_cost=arguments.max_cost, progress=show)
 
 
 def _show(status: batch.Status, arguments: argparse.Namespace, out: Path | None = None) -> None:

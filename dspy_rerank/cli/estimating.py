@@ -45,7 +45,7 @@ def add_to(commands: Any) -> None:
                          "takes, how tokens are counted and how much is written")  # fmt: skip
     command.add_argument("--latency", type=_seconds, metavar="S", help="seconds of a call "
                          f"(default: {ASSUMED.lo:g} to {ASSUMED.hi:g}, or as --probe shows)")  # fmt: skip # noqa: E501
-    command.add_argument("--max-cost", type=dollars, metavar="USD", help="say how far so much goes; "
+    command.add_argument("--max-cost", type=dollars, metavar="USD", help="say how far it goes; "
                          "exit code 3 where it may not be enough")  # fmt: skip
     add_model(command)
     add_json(command)

@@ -17,9 +17,9 @@ from ..settings import Settings
 from ..types import Group, Judgment, Kind
 from .asking import with_tokens
 from .deciding import Deciding
-from .defending import check_defence, defended
+from .defending import check_defence, defended, disarmed
 from .fitting import Fitting
-from .presenting import rollouts, shuffled
+from .presenting import regrouped, rollouts, shuffled
 from .protocol import Answer, Failure, Question
 from .rewording import (
     REMINDER,
@@ -176,7 +176,8 @@ class SignatureJudge(Fitting, Deciding, Weighing, dspy.Module):
         names, defence = tuple(self.signature.fields), self.settings["defence"]
         shown = defended(bare, names, defence, question.query)
         given = {n: clean(v) if isinstance(v, str) else v for n, v in question.inputs.items()}
-        fields = self.roles.fill(self.signature, clean(question.query), shown, given)
+        query = disarmed(clean(question.query))
+        fields = self.roles.fill(self.signature, query, shown, given)
         return {**fields, REMINDER: question.complaint} if question.complaint else fields
 
     def _shown(self, passages: Sequence[str]) -> tuple[str, ...]:
@@ -224,9 +225,8 @@ class SignatureJudge(Fitting, Deciding, Weighing, dspy.Module):
         return calibrated(self._combined(group, judgments), self.settings["calibration"])
 
     def _combined(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
-        return (
-            replace(judgments[0], group=group) if len(judgments) == 1 else voted(group, judgments)
-        )
+        same = [regrouped(judgment, group) for judgment in judgments]
+        return same[0] if len(same) == 1 else voted(group, same)
 
     def calibrate(
         self, confidences: Sequence[float], right: Sequence[bool], *, method: str = "isotonic"

@@ -3,8 +3,9 @@
 import hashlib
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ..types import Group
+from ..types import Group, Judgment
 
 
 def rollouts(presentations: Sequence[Group]) -> list[tuple[Group, int]]:
@@ -18,3 +19,11 @@ def shuffled(group: Group, query: str, seed: int) -> Group:
     order = list(group)
     random.Random(key).shuffle(order)
     return tuple(order)
+
+
+def regrouped(judgment: Judgment, group: Group) -> Judgment:
+    """A judgment of passages shown in another order, its probabilities in the group's order."""
+    if judgment.probabilities is None:
+        return replace(judgment, group=group)
+    each = dict(zip(judgment.group, judgment.probabilities, strict=True))
+    return replace(judgment, group=group, probabilities=tuple(each[p] for p in group))

@@ -18,6 +18,10 @@ NOT_FOR_THE_WIRE = frozenset(
     {"rpm", "tpm", "max_parallel_requests", "weight", "order", "tags", "use_in_pass_through"}
 )
 PRICES = frozenset(NAMES.values())
+OPENAI_LIKE = frozenset(
+    {"openai", "hosted_vllm", "vllm", "openai_like", "lm_studio", "llamafile", "custom_openai"}
+)
+"""Providers that speak OpenAI's protocol, at an ``api_base`` of the user's if one is given."""
 ROUTER_KEYS = frozenset(
     {
         "routing_strategy", "routing_strategy_args", "timeout", "stream_timeout", "cooldown_time",
@@ -248,7 +252,8 @@ def _deployment(
     info = entry.get("model_info") or {}
     if not isinstance(info, Mapping):
         raise InputError(f"model_list[{place}]: model_info is {type(info).__name__}, not a mapping")
-    found = Deployment(model, {**credentials.get(named, {}), **rest}, info)  # pyright: ignore[reportArgumentType]
+    shared = credentials[named] if named is not None else {}
+    found = Deployment(model, {**shared, **rest}, info)
     try:
         _ = found.price
     except InputError as error:

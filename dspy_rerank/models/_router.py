@@ -17,7 +17,7 @@ from dspy_rerank.hiding import without
 from dspy_rerank.limits import Limit
 from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import openai_body
-from dspy_rerank.models._config import Config, Deployment
+from dspy_rerank.models._config import OPENAI_LIKE, PRICES, Config, Deployment
 from dspy_rerank.models._failures import failure, seconds
 from dspy_rerank.models._secret import resolved
 from dspy_rerank.models._tries import NONE_LEFT, tries
@@ -25,6 +25,7 @@ from dspy_rerank.prices import Price, listed_price
 
 logger = logging.getLogger(__name__)
 
+NO_KEY = "none"
 COOLDOWN = 30.0
 """Seconds for which a deployment that has failed is left alone, where the file does not say."""
 
@@ -233,14 +234,24 @@ def _router(config: Config, alias: str) -> Any:
 
 
 def _entry(config: Config, name: str, place: int, deployment: Deployment) -> dict[str, Any]:
+    """One deployment, without its price, which is counted here.
+
+    A server of the user's own gets no key that was not meant for it.
+    """
+    given = {k: resolved(value) for k, value in deployment.params.items() if k not in PRICES}
+    own = "api_base" in given and deployment.model.partition("/")[0] in OPENAI_LIKE
     return {
         "model_name": name,
         "litellm_params": {
             "model": deployment.model,
-            **{key: resolved(value) for key, value in deployment.params.items()},
+            **({"api_key": NO_KEY} if own and not given.get("api_key") else {}),
+            **{key: value for key, value in given.items() if value is not None},
             **({"drop_params": True} if config.drop_params else {}),
         },
-        "model_info": {**deployment.info, "id": f"{name}:{place}"},
+        "model_info": {
+            **{key: value for key, value in deployment.info.items() if key not in PRICES},
+            "id": f"{name}:{place}",
+        },
     }
 
 

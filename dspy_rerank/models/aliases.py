@@ -15,6 +15,7 @@ from dspy_rerank.errors import InputError
 from dspy_rerank.limits import Limit, set_limit
 from dspy_rerank.models._config import (
     NOT_FOR_THE_WIRE,
+    OPENAI_LIKE,
     PRICES,
     Config,
     Deployment,
@@ -28,10 +29,6 @@ from dspy_rerank.models.decision import deployed, refuse_group
 from dspy_rerank.models.direct import direct
 from dspy_rerank.models.local import PREFIX, local
 
-DIRECT = frozenset(
-    {"openai", "hosted_vllm", "vllm", "openai_like", "lm_studio", "llamafile", "custom_openai"}
-)
-"""Providers that speak OpenAI's protocol at an ``api_base`` of the user's."""
 OLLAMA = frozenset({"ollama", "ollama_chat"})
 _DIRECT_KEYS = frozenset({"api_base", "base_url", "api_key", "timeout"})
 
@@ -165,7 +162,7 @@ def _named(config: Config, alias: str) -> dspy.LM:
     except InputError as error:
         raise InputError(f"{config.source}, {alias}: {error}") from None
     set_limit(lm, **rates(group))
-    sizes = [deployment.info.get("max_input_tokens") for deployment in group]
+    sizes: list[Any] = [deployment.info.get("max_input_tokens") for deployment in group]
     if all(isinstance(size, int) and size > 0 for size in sizes):
         set_window(lm, min(sizes))
     return lm
@@ -218,7 +215,12 @@ def _unpriced(deployment: Deployment) -> Any:
     if deployment.model.startswith(PREFIX):
         return local(deployment.model, **wire)
     base = wire.get("api_base") or wire.get("base_url")
-    if base and rest and provider in DIRECT | OLLAMA and set(wire) <= _DIRECT_KEYS | _GENERATION:
+    if (
+        base
+        and rest
+        and provider in OPENAI_LIKE | OLLAMA
+        and set(wire) <= _DIRECT_KEYS | _GENERATION
+    ):
         return _direct(provider, str(base), rest, deployment, wire)
     key = resolved(deployment.params.get("api_key"))
     salt = {"rollout_id": int(hashlib.sha256(str(base).encode()).hexdigest()[:7], 16)}

@@ -7,6 +7,7 @@ Measured by ``benchmarks/overhead.py``.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -176,6 +177,11 @@ class AsyncDirectEngine(_Server):
         ) as session:
             yield session
 
+    def __del__(self) -> None:
+        for loop, (holder, _) in list(getattr(self, "_sessions", {}).items()):
+            with suppress(RuntimeError):  # a loop that is closed has ended its generators
+                loop.call_soon_threadsafe(_end, holder)
+
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         known = self._sessions.pop(asyncio.get_running_loop(), None)
@@ -238,6 +244,16 @@ def direct(
         engine=engine,
         async_engine=engine.twin,
     )
+
+
+def _end(holder: Any) -> None:
+    """Close the connections that a suspended generator holds; runs on their loop."""
+    task = asyncio.ensure_future(holder.aclose())
+    _ending.add(task)
+    task.add_done_callback(_ending.discard)
+
+
+_ending: set[asyncio.Future[None]] = set()
 
 
 async def _whole(stream: Any) -> bytes:

@@ -206,10 +206,10 @@ def _wins_and_losses(content: dict[str, Any]) -> str:
     alike = [query for query in queries if not query["gain"]]
     changed = [query for query in queries if query["gain"]]
     rest = "".join(map(_query, alike))
+    folded = f"<details><summary>{len(alike)} alike</summary>{rest}</details>" if alike else ""
     return (
         f"<h2>Query by query</h2><p>{wins} won, {losses} lost, {len(alike)} alike.</p>"
-        f"{''.join(map(_query, changed))}"
-        f"<details><summary>{len(alike)} alike</summary>{rest}</details>"
+        f"{''.join(map(_query, changed))}{folded}"
     )
 
 

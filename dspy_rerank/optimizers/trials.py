@@ -117,10 +117,10 @@ def settled(
     if best is first:
         return Choice(first, best, None, "nothing tried was better by more than a standard error")
     checked = _checked(trials, cost, sure, seed)
-    if best.price(cost) < first.price(cost) * 0.9:
-        return Choice(best, best, checked, "it is cheaper, and as good within a standard error")
     if checked is not None and checked.worth_it(sure):
         return Choice(best, best, checked, "its gain holds on queries left out of the choice")
+    if best.price(cost) < first.price(cost) * 0.9:
+        return Choice(best, best, checked, "it is cheaper, and as good within a standard error")
     return Choice(first, best, checked, "the best setting's gain does not hold on queries left out")
 
 

@@ -33,6 +33,7 @@ CANDIDATES = (
     Candidate("TopDown()", TopDown, COMPARING),
     Candidate("TopDown(rounds=2)", lambda j: TopDown(j, rounds=2)),
     Candidate("TopDown(finals=2)", lambda j: TopDown(j, finals=2)),
+    Candidate("TopDown(finals=6, enough=0.8)", lambda j: TopDown(j, finals=6, enough=0.8)),
     Candidate("TopDown(rounds=4)", lambda j: TopDown(j, rounds=4), COMPARING),
     Candidate("TopDown(meetings=3)", lambda j: TopDown(j, meetings=3), ("setwise",)),
     Candidate("TopDown(window=10)", lambda j: TopDown(j, window=10), ("setwise",)),

@@ -102,20 +102,20 @@ class Stream:
         more = True
         try:
             while True:
+                result = window.take()
+                if result is not None:
+                    yield result
+                    continue
                 while more and window.room:
                     query = next(source, _END)
                     more = query is not _END
                     if more:
                         running.add(self._begin(window.begin(), query, context, finished))
-                result = window.take()
-                if result is not None:
-                    yield result
-                elif window.idle and not more:
+                if window.idle:
                     return
-                else:
-                    done = _drained(finished)
-                    running.difference_update(done)
-                    window.end(future.result() for future in done)
+                done = _drained(finished)
+                running.difference_update(done)
+                window.end(future.result() for future in done)
         finally:
             for future in running:
                 future.cancel()
@@ -135,21 +135,21 @@ class Stream:
         loop, more = asyncio.get_running_loop(), True
         try:
             while True:
+                result = window.take()
+                if result is not None:
+                    yield result
+                    continue
                 while more and window.room:
                     query = await anext(source, _END)
                     more = query is not _END
                     if more:
                         work = self._one(window.begin(), query)
                         running.add(loop.create_task(work, context=context.copy()))
-                result = window.take()
-                if result is not None:
-                    yield result
-                elif window.idle and not more:
+                if window.idle:
                     return
-                else:
-                    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                    running -= done
-                    window.end(task.result() for task in done)
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                running -= done
+                window.end(task.result() for task in done)
         finally:
             for task in running:
                 task.cancel()

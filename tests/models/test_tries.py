@@ -40,8 +40,7 @@ def asked(error, given, alias="a"):
         try:
             attempt = waiting.send(error)
         except StopIteration as end:
-            assert end.value is error
-            return found
+            return found if end.value is error else ["another error"]
 
 
 TWO = {"fallbacks": {"a": ("b",), "b": ("c", "a")}}
@@ -62,7 +61,7 @@ def test_fallbacks_come_in_order_and_once(error, expected):
 
 def test_long_prompts_and_refused_ones_have_fallbacks_of_their_own():
     given = config(
-        {name: 1 for name in "abcd"}, fallbacks={"a": ("b",)},
+        dict.fromkeys("abcd", 1), fallbacks={"a": ("b",)},
         context_window_fallbacks={"a": ("c",)}, content_policy_fallbacks={"a": ("d",)},
     )  # fmt: skip
     assert asked(LONG, given) == ["a", "c"]

@@ -1,5 +1,7 @@
 """The best sorter within a budget, and why."""
 
+from pathlib import Path
+
 import pytest
 
 import dspy_rerank as dr
@@ -76,3 +78,21 @@ def test_nothing_fits_says_what_would():
         choose_sorter(10, judge="gpt")
     with pytest.raises(InputError, match="n="):
         choose_sorter(-1, judge=judge())
+
+
+@pytest.mark.bench_data
+@pytest.mark.parametrize("name", ["ScoreSort(), pointwise", "TopDown(rounds=2), listwise"])
+def test_the_shipped_table_is_what_the_benchmark_prints(name, monkeypatch):
+    benchmarks = Path(__file__).parents[2] / "benchmarks"
+    monkeypatch.syspath_prepend(benchmarks)
+    sorting = pytest.importorskip("sorting")
+    if not (sorting.DATA / "dl19").exists():
+        pytest.skip("no labelled data at hand")
+    code, kind = name.rsplit(", ", 1)
+    found = [
+        sorting.measure(
+            sorting.Job(name, sorting.Setup("fresh", noise), sorting.CONSTANT_SEEDS, 20)
+        )
+        for noise in (0.0, 0.5, 1.0)
+    ]
+    assert [float(f"{cell.ndcg:.1f}") for cell in found] == list(NDCG[20, kind, code])

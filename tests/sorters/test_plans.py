@@ -549,6 +549,11 @@ def test_asking_stops_between_one_final_and_all(enough):
         assert enough < 1 or run.questions == 11
 
 
+def test_one_window_is_judged_twice_before_it_is_believed():
+    run = drive(top_down(20, 10, finals=6, enough=1.0), partial(perfect, list(range(20))))
+    assert run.questions == 2
+
+
 def test_less_noise_needs_fewer_finals():
     def asked(noise):
         rng = random.Random(5)

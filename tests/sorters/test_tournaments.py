@@ -114,6 +114,13 @@ def test_td_part_drops_nobody_unread():
     assert list(order[:10]) == truth[:10]
 
 
+def test_td_part_is_not_deep_in_python_however_poor_its_pivots():
+    """The pivot is always the worst: one candidate is settled at a time."""
+    run = drive(td_part(400, 5, window=5), lambda g: perfect(list(range(400))[::-1], g))
+    assert sorted(run.outcome.order) == list(range(400))
+    assert run.rounds > 300
+
+
 # TourRank.
 
 
