@@ -1,6 +1,6 @@
 """Writes docs/api.md, the reference of the public names, from their source.
 
-    python docs/_api.py
+python docs/_api.py
 """
 
 import ast
@@ -38,7 +38,9 @@ def page() -> str:
     """The whole page."""
     sections = list(_sections())
     links = _links([name for _, names, _ in sections for name in names])
-    contents = [f"- **{title}**: " + " · ".join(links[n] for n in names) for title, names, _ in sections]
+    contents = [
+        f"- **{title}**: " + " · ".join(links[n] for n in names) for title, names, _ in sections
+    ]
     texts = [f"## {title}\n\n{body}" for title, _, body in sections]
     return "\n".join([HEAD, *contents]) + "\n\n" + "\n\n".join(texts) + "\n"
 
@@ -87,7 +89,8 @@ def _links(names: list[str]) -> dict[str, str]:
 
 def _entry(name: str, found: Found | None) -> str:
     """Heading, signature, docstring and, of a class, its methods in a line each."""
-    assert found is not None and found.node is not None, name
+    if found is None or found.node is None:
+        raise LookupError(f"{name} has no definition")
     short = name.rpartition(".")[2]
     parts = [f"### {name}", _code(signature(short, found)), markdown(_doc(found))]
     methods = "\n".join(_methods(found))

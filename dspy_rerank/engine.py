@@ -102,6 +102,8 @@ class Engine:
 
     async def _round(self, groups: Sequence[Group]) -> list[Judgment]:
         """One judgment a group, in their order; all groups at the same time."""
+        if self._stopped:  # a plan may have a hundred thousand questions left
+            return [self._unasked(group) for group in groups]
         before = self._meter.total()
         answers = await all_or_cancel(self._judge(group) for group in groups)
         after = self._meter.total()
@@ -112,18 +114,32 @@ class Engine:
     async def _judge(self, group: Group) -> Judgment:
         shown = self.judge.presentations(group, self.query, self.options.seed)
         judgments = await all_or_cancel(self._known(*asked) for asked in rollouts(shown))
+        return self._combined(group, judgments)
+
+    def _unasked(self, group: Group) -> Judgment:
+        """The judgment once nothing more is asked: out of what is known already."""
+        shown = rollouts(self.judge.presentations(group, self.query, self.options.seed))
+        return self._combined(group, [self._recalled(*a) or self._silence(a[0]) for a in shown])
+
+    def _combined(self, group: Group, judgments: Sequence[Judgment]) -> Judgment:
         combined = self.judge.combine(group, judgments)
         cut = {position for judgment in judgments for position in judgment.cut}
         return replace(combined, cut=tuple(sorted(cut))) if cut else combined
 
+    def _recalled(self, shown: Group, rollout: int = 0) -> Judgment | None:
+        """The answer where it is known; one of another ranking counts like a cached one, once."""
+        key = _key(shown, rollout)
+        if key in self._inherited:
+            self._inherited.discard(key)
+            self._meter.add(remembered(shown))
+        return self.memo.get(key)
+
     async def _known(self, shown: Group, rollout: int = 0) -> Judgment:
         """The answer to a question, asked only when nobody has or is about to."""
-        key = (*shown, -rollout) if rollout else shown
-        if key in self.memo:
-            if key in self._inherited:  # counted like any answer from a cache, once
-                self._inherited.discard(key)
-                self._meter.add(remembered(shown))
-            return self.memo[key]
+        recalled = self._recalled(shown, rollout)
+        if recalled is not None:
+            return recalled
+        key = _key(shown, rollout)
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.ensure_future(self._answer(shown, rollout))
@@ -207,8 +223,14 @@ class Engine:
     def _stop(self, question: Question, reason: str) -> Judgment:
         """Nothing more is asked: the plan goes on to its end with unknowns."""
         self._stopped = self._stopped or reason
-        places = tuple(range(len(question.passages)))
-        return Judgment(self.judge.kind, places, "unknown", reason=reason, asks=0)
+        return self._silence(tuple(range(len(question.passages))))
+
+    def _silence(self, group: Group) -> Judgment:
+        return Judgment(self.judge.kind, group, "unknown", reason=self._stopped, asks=0)
+
+
+def _key(shown: Group, rollout: int) -> Group:
+    return (*shown, -rollout) if rollout else shown
 
 
 class _DeadlineError(TimeoutError):

@@ -11,6 +11,10 @@ from dspy_rerank.models._llama import Body
 DEFAULT_MAX_TOKENS = 512
 """Where the caller sets no limit; a small model that rambles would fill its whole context."""
 
+OPENAI_LIKE = frozenset(
+    {"openai", "hosted_vllm", "vllm", "openai_like", "lm_studio", "llamafile", "custom_openai"}
+)
+"""Providers that speak OpenAI's protocol, at an ``api_base`` of the user's if one is given."""
 _PASSED_ON = frozenset({"logit_bias", "grammar", "chat_template_kwargs"})
 _OURS = frozenset({"likelihood", "metadata"})
 

@@ -18,10 +18,6 @@ NOT_FOR_THE_WIRE = frozenset(
     {"rpm", "tpm", "max_parallel_requests", "weight", "order", "tags", "use_in_pass_through"}
 )
 PRICES = frozenset(NAMES.values())
-OPENAI_LIKE = frozenset(
-    {"openai", "hosted_vllm", "vllm", "openai_like", "lm_studio", "llamafile", "custom_openai"}
-)
-"""Providers that speak OpenAI's protocol, at an ``api_base`` of the user's if one is given."""
 ROUTER_KEYS = frozenset(
     {
         "routing_strategy", "routing_strategy_args", "timeout", "stream_timeout", "cooldown_time",

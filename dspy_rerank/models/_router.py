@@ -16,8 +16,8 @@ from dspy_rerank.errors import InputError
 from dspy_rerank.hiding import without
 from dspy_rerank.limits import Limit
 from dspy_rerank.models._answer import read_answer
-from dspy_rerank.models._chat import openai_body
-from dspy_rerank.models._config import OPENAI_LIKE, PRICES, Config, Deployment
+from dspy_rerank.models._chat import OPENAI_LIKE, openai_body
+from dspy_rerank.models._config import PRICES, Config, Deployment
 from dspy_rerank.models._failures import failure, seconds
 from dspy_rerank.models._secret import resolved
 from dspy_rerank.models._tries import NONE_LEFT, tries

@@ -13,9 +13,9 @@ import dspy
 from dspy_rerank.context import set_window
 from dspy_rerank.errors import InputError
 from dspy_rerank.limits import Limit, set_limit
+from dspy_rerank.models._chat import OPENAI_LIKE
 from dspy_rerank.models._config import (
     NOT_FOR_THE_WIRE,
-    OPENAI_LIKE,
     PRICES,
     Config,
     Deployment,

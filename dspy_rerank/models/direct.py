@@ -7,7 +7,6 @@ Measured by ``benchmarks/overhead.py``.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any, Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -24,10 +23,10 @@ from dspy_rerank.limits import Limit
 from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import openai_body
 from dspy_rerank.models._failures import failure, message_of, seconds
+from dspy_rerank.models._pool import closing, pool
 from dspy_rerank.models._secret import Secret
 
 TIMEOUT = 120.0
-CONNECTIONS = 256
 LONGEST = 32 * 2**20
 """Bytes of an answer, far more than any completion has: a server that never stops is cut off."""
 
@@ -158,29 +157,10 @@ class AsyncDirectEngine(_Server):
         loop = asyncio.get_running_loop()
         known = self._sessions.get(loop)
         if known is None or known[1].closed:
-            holder = self._open()
+            holder = pool(self._secret.reveal(), self.timeout)
             known = self._sessions[loop] = (holder, await anext(holder))
+            closing(self, loop, holder)
         return known[1]
-
-    async def _open(self) -> AsyncIterator[Any]:
-        """Suspended while the pool is open; a loop that shuts down ends its generators."""
-        import aiohttp
-
-        key = self._secret.reveal()
-        async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS),
-            timeout=aiohttp.ClientTimeout(total=self.timeout),
-            headers={
-                "Content-Type": "application/json",
-                **({"Authorization": f"Bearer {key}"} if key else {}),
-            },
-        ) as session:
-            yield session
-
-    def __del__(self) -> None:
-        for loop, (holder, _) in list(getattr(self, "_sessions", {}).items()):
-            with suppress(RuntimeError):  # a loop that is closed has ended its generators
-                loop.call_soon_threadsafe(_end, holder)
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
@@ -244,16 +224,6 @@ def direct(
         engine=engine,
         async_engine=engine.twin,
     )
-
-
-def _end(holder: Any) -> None:
-    """Close the connections that a suspended generator holds; runs on their loop."""
-    task = asyncio.ensure_future(holder.aclose())
-    _ending.add(task)
-    task.add_done_callback(_ending.discard)
-
-
-_ending: set[asyncio.Future[None]] = set()
 
 
 async def _whole(stream: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 import dspy
 from dspy.teleprompt.teleprompt import Teleprompter
 
+from ..decisions import decides
 from ..defaults import resolve_lm
 from ..errors import InputError
 from ..evaluation import as_dataset
@@ -156,6 +157,11 @@ class JudgeCompiler(Teleprompter):
         return self.max_calls - 2 * val
 
     def _questions(self, judge: SignatureJudge, train: Any, val: Any) -> _Questions:
+        if decides(dspy.settings.lm):
+            raise InputError(
+                "a decision model writes no answers that a prompt optimizer could learn from; use "
+                "dspy_rerank.optimizers.ReAnchor, or RerankerSearch"
+            )
         if by_likelihood(judge):
             raise InputError(
                 "a judge by likelihood writes no answers that an optimizer could learn from; "

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..judges import Panel, PointwiseJudge
 from ..sorters import Reranker
 from .judge_compiler import JudgeCompiler
+from .reanchor import ReAnchor
 from .search import RerankerSearch
 from .weight_compiler import WeightCompiler, members
 
@@ -24,6 +25,7 @@ OPTIMIZERS = (
     "COPRO",
     "GEPA",
     "InferRules",
+    "ReAnchor",
 )
 REFLECTION = {
     "MIPROv2": "prompt_model",
@@ -124,10 +126,13 @@ class Recipe:
         widened = with_judges(student, further) if further else student
         return WeightCompiler(lm=lm, seed=seed, **{**own, **shared}).compile(widened, **sets)
 
-    def _compiler(self, lm: Any, reflection_lm: Any, seed: int) -> JudgeCompiler:
+    def _compiler(self, lm: Any, reflection_lm: Any, seed: int) -> Any:
         arguments = dict(self.judge)
         name = arguments.pop("optimizer")
         options = dict(arguments.pop("options", {}))
+        if name == "ReAnchor":
+            known = ("per_query", "window")
+            return ReAnchor(lm=lm, seed=seed, **{n: arguments[n] for n in known if n in arguments})
         if name in REFLECTION and (reflection_lm or lm) is not None:
             options[REFLECTION[name]] = reflection_lm or lm
         return JudgeCompiler(optimizer_class(name), options, lm=lm, seed=seed, **arguments)

@@ -2,12 +2,13 @@
 
 import io
 import warnings
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
+from threading import RLock
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
@@ -34,6 +35,8 @@ _STYLE = {
     "svg.hashsalt": "dspy_rerank",
 }
 
+
+_LOCK = RLock()
 
 _FURTHER = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "WenQuanYi Micro Hei",
@@ -94,8 +97,9 @@ class Picture:
         return into.getvalue()
 
 
-def styled() -> AbstractContextManager[Any]:
-    """Our style within, whatever the user's own is.
+@contextmanager
+def styled() -> Iterator[None]:
+    """Our style within, whatever the user's own is; one thread at a time, as styles are global.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -106,7 +110,8 @@ def styled() -> AbstractContextManager[Any]:
         raise MissingExtraError(
             "pictures need matplotlib: pip install 'dspy-rerank[plot]'"
         ) from None
-    return style.context(["default", {**_STYLE, "font.family": _fonts()}])
+    with _LOCK, style.context(["default", {**_STYLE, "font.family": _fonts()}]):
+        yield
 
 
 @cache

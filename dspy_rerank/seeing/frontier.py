@@ -103,6 +103,7 @@ def _dots(axes: Any, points: Sequence[Point], best: Sequence[int], chosen: int |
             markeredgecolor=RED, markeredgewidth=2,
         )  # fmt: skip
     axes.margins(0.1)
+    axes.autoscale_view()  # at once: until then places in inches are wrong
 
 
 def _numbers(canvas: Canvas, axes: Any, points: Sequence[Point]) -> None:

@@ -176,7 +176,7 @@ def test_compare_takes_results_and_programs_together(tmp_path, capsys):
     assert code == 0
     found = json.loads(out)
     assert found["difference"]["nDCG@10"]["ties"] == 8
-    assert [row["name"] for row in found["rows"]][0] == "incoming order"
+    assert found["rows"][0]["name"] == "incoming order"
 
 
 def test_compare_says_what_cannot_be_compared(tmp_path, capsys):

@@ -16,8 +16,8 @@ def test_what_is_not_there_is_told_the_shipped_names(tmp_path):
 
 
 def test_an_unknown_format_is_told_the_known_ones(tmp_path):
-    (tmp_path / "x.parquet").touch()
-    for path in (tmp_path / "x.parquet", tmp_path):
+    (tmp_path / "x.docx").touch()
+    for path in (tmp_path / "x.docx", tmp_path):
         with pytest.raises(DataError, match=r"(?s)NovelEval.*BEIR.*\.jsonl.*\.csv"):
             load(path)
 

@@ -8,7 +8,7 @@ from dspy.utils.callback import with_callbacks
 
 import dspy_rerank as dr
 from dspy_rerank.errors import CompileError, EvidenceError, InputError
-from dspy_rerank.optimizers import ReAnchor
+from dspy_rerank.optimizers import ReAnchor, Recipe
 from dspy_rerank.testing import scripted_lm
 
 WORDS = ("nothing", "some", "much", "all")
@@ -244,3 +244,12 @@ def test_dspys_own_reanchor_fits_a_judge_by_the_whole_ranking():
     assert optimizer.report["train_score"] > optimizer.report["train_score_before"]
     assert found.judge.anchors["weights"]["A"] < 1
     assert ranking[0].text == "page all"
+
+
+def test_a_recipe_names_it_and_a_prompt_optimizer_says_what_to_use_on_a_decision_model():
+    given = {"trainset": labelled(), "valset": labelled(4), "lm": Biased()}
+    student = dr.ScoreSort(dr.PointwiseJudge())
+    fitted = Recipe("anchors", judge={"optimizer": "ReAnchor"}).compile(student, **given)
+    assert fitted.judge.settings["anchors"]
+    with pytest.raises(InputError, match="use dspy_rerank.optimizers.ReAnchor"):
+        Recipe("shots", judge={"optimizer": "LabeledFewShot"}).compile(student, **given)

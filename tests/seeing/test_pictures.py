@@ -1,6 +1,7 @@
 """What pictures show, of rankings that are ordinary, empty, tied, degraded and oddly named."""
 
 import re
+import subprocess
 import sys
 
 import pytest
@@ -141,6 +142,12 @@ def test_without_matplotlib_one_line_says_what_to_install(monkeypatch):
     with pytest.raises(MissingExtraError) as caught:
         made(["a"], [0]).plot()
     assert str(caught.value) == "pictures need matplotlib: pip install 'dspy-rerank[plot]'"
+
+
+def test_matplotlib_is_loaded_by_the_first_picture():
+    code = "import sys, dspy_rerank.seeing; print('matplotlib' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"
 
 
 def test_the_front_keeps_what_nothing_cheaper_matches():

@@ -89,10 +89,7 @@ def test_the_shipped_table_is_what_the_benchmark_prints(name, monkeypatch):
     if not (sorting.DATA / "dl19").exists():
         pytest.skip("no labelled data at hand")
     code, kind = name.rsplit(", ", 1)
-    found = [
-        sorting.measure(
-            sorting.Job(name, sorting.Setup("fresh", noise), sorting.CONSTANT_SEEDS, 20)
-        )
-        for noise in (0.0, 0.5, 1.0)
-    ]
+    setups = [sorting.Setup("fresh", noise) for noise in (0.0, 0.5, 1.0)]
+    jobs = [sorting.Job(name, setup, sorting.CONSTANT_SEEDS, 20) for setup in setups]
+    found = map(sorting.measure, jobs)
     assert [float(f"{cell.ndcg:.1f}") for cell in found] == list(NDCG[20, kind, code])

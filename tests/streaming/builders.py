@@ -15,8 +15,11 @@ def items(count, documents=3):
 
 def by_length(**options):
     """A reranker that asks a function, so that no model is in the way."""
-    judge = dr.FunctionJudge(lambda query, passages: float(len(passages[0])), "pointwise")
-    return dr.ScoreSort(judge, **options)
+
+    async def judge(query, passages):
+        return float(len(passages[0]))
+
+    return dr.ScoreSort(dr.FunctionJudge(judge, "pointwise"), **options)
 
 
 def priced_lm(answer="2"):
@@ -26,8 +29,8 @@ def priced_lm(answer="2"):
     return lm
 
 
-def results(path, queries, reranker, lm=None, by="x", **plan):
+def results(path, queries, reranker, lm=None, by="x", report=None, **plan):
     """The summary and the rows of a run."""
     with Journal(path, by) as journal:
-        summary = run(queries, reranker, journal, Plan(**plan), lm=lm)
+        summary = run(queries, reranker, journal, Plan(**plan), lm=lm, report=report)
     return summary, list(read_results(path))

@@ -27,7 +27,7 @@ def main(path, count):
         sys.stdout.flush()
 
     with Journal(path, "p") as journal:
-        print(run(queries(count), reranker, journal, Plan(), report=report), flush=True)
+        sys.stdout.write(f"{run(queries(count), reranker, journal, Plan(), report=report)}\n")
 
 
 main(sys.argv[1], int(sys.argv[2]))

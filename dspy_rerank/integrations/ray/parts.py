@@ -25,14 +25,17 @@ with needs("ray", "dspy_rerank.integrations.ray"):
 
 GOOD, BAD = "ranked", "failed"
 MARK = "_program"
+COUNTS = (
+    "calls", "cached_calls", "failed_calls", "rounds", "passages_read", "prompt_tokens",
+    "completion_tokens", "cached_tokens",
+)  # fmt: skip
 PLACED = pa.struct(
     [("rank", pa.int32()), ("index", pa.int32()), ("id", pa.string()), ("score", pa.float64()),
      ("confidence", pa.float64())]
 )  # fmt: skip
 USED = pa.struct(
-    [("calls", pa.int64()), ("cached_calls", pa.int64()), ("failed_calls", pa.int64()),
-     ("prompt_tokens", pa.int64()), ("completion_tokens", pa.int64()), ("cost", pa.float64()),
-     ("seconds", pa.float64())]
+    [*((name, pa.int64()) for name in COUNTS), ("cost", pa.float64()), ("seconds", pa.float64()),
+     ("cost_reason", pa.string())]
 )  # fmt: skip
 SCHEMA = pa.schema(
     [("id", pa.string()), ("key", pa.string()), ("status", pa.string()), ("query", pa.string()),
@@ -180,7 +183,7 @@ def has(keys: np.ndarray, key: str) -> bool:
     """Whether a key is among sorted ones."""
     wanted = np.array(key, KEY)
     place = int(np.searchsorted(keys, wanted))
-    return place < len(keys) and keys[place] == wanted
+    return place < len(keys) and bool(keys[place] == wanted)
 
 
 def read_ranked(out: str | Path) -> Iterator[dict[str, Any]]:

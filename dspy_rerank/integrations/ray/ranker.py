@@ -80,11 +80,11 @@ class Ranker:
             if again if self._job.only_failed else not (ranked or failed):
                 yield item
             else:
-                summary.skipped += ranked or failed
-                summary.bad_before += again
+                summary.skipped += int(ranked or failed)
+                summary.bad_before += int(again)
 
     def _rows(self, items: Iterable[Item]) -> list[dict[str, Any]]:
-        common = {} if self._job.top_k is None else {"top_k": self._job.top_k}
+        common: dict[str, Any] = {} if self._job.top_k is None else {"top_k": self._job.top_k}
         results = stream(
             self._reranker, items, queries_at_once=self._job.queries_at_once, in_order=True,
             **common,

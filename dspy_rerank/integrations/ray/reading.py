@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from .parts import located
 
 with needs("ray", "dspy_rerank.integrations.ray"):
     import pyarrow as pa
+    import pyarrow.parquet as pq
     import ray
     from pyarrow import fs
 
@@ -22,8 +23,10 @@ SPAN = 4 << 20
 """Bytes of a file that a task reads, lines of JSON."""
 ALL = 10_000
 """Spans of a data set, at most; then they are longer."""
-LINES = (".jsonl", ".ndjson")
-PARQUET = (".parquet", ".pq")
+AT_A_TIME = 256
+"""Rows of Parquet that a task has in memory."""
+LINES = frozenset({".jsonl", ".ndjson"})
+PARQUET = frozenset({".parquet", ".pq"})
 
 
 def dataset_of(source: Any) -> Any:
@@ -39,29 +42,28 @@ def dataset_of(source: Any) -> Any:
     """
     if isinstance(source, ray.data.Dataset):
         return source
-    files = _files(str(source))
+    name = str(source)
+    files = _files(name)
     endings = {os.path.splitext(path)[1].lower() for path, _ in files}
-    if endings <= set(PARQUET):
-        return _checked(ray.data.read_parquet(str(source)), str(source))
-    if endings <= set(LINES):
-        return _of_lines(str(source), files)
+    if endings <= PARQUET:
+        return _read(read_groups, name, _groups(name, [path for path, _ in files]))
+    if endings <= LINES:
+        return _read(read_span, name, _spans(files))
     raise InputError(
-        f"{source}: expected files that end in .parquet or in .jsonl, all alike; got "
+        f"{name}: expected files that end in .parquet or in .jsonl, all alike; got "
         f"{', '.join(sorted(endings))}"
     )
 
 
-def _checked(dataset: Any, name: str) -> Any:
-    columns = dataset.schema().names
-    if not {"query", "documents"} <= set(columns):
-        raise DataError(
-            f"{name}: expected the columns query and documents, a row a query; got {columns}. "
-            "Group a table of pairs by query first"
-        )
-    return dataset
+def _read(by: Callable[..., Any], source: str, pieces: list[dict[str, Any]]) -> Any:
+    if not pieces:
+        raise DataError(f"{source}: there is nothing in it")
+    listed = ray.data.from_items(pieces, override_num_blocks=len(pieces))
+    return listed.map_batches(partial(by, source=source), batch_size=1, batch_format="pyarrow")
 
 
 def _files(source: str) -> list[tuple[str, int]]:
+    """Paths and sizes, without those that are hidden."""
     system, base = located(source)
     info = system.get_file_info(base)
     if info.type == fs.FileType.NotFound:
@@ -75,18 +77,46 @@ def _files(source: str) -> list[tuple[str, int]]:
     return [(i.path, i.size) for i in sorted(shown, key=lambda i: i.path)]
 
 
-def _of_lines(source: str, files: list[tuple[str, int]]) -> Any:
+def _groups(source: str, paths: list[str]) -> list[dict[str, Any]]:
+    """The row groups of Parquet files."""
+    system, _ = located(source)
+    found = []
+    for path in paths:
+        try:
+            file = pq.ParquetFile(path, filesystem=system)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path}: expected a Parquet file: {error}") from None
+        columns = file.schema_arrow.names
+        if not {"query", "documents"} <= set(columns):
+            raise DataError(
+                f"{path}: expected the columns query and documents, a row a query; got {columns}. "
+                "Group a table of pairs by query first"
+            )
+        found += [{"path": path, "group": group} for group in range(file.num_row_groups)]
+    return found
+
+
+def read_groups(batch: Any, source: str) -> Iterator[Any]:
+    """The rows of one row group, some at a time.
+
+    Args:
+        batch: A row with ``path`` and ``group``.
+        source: As the user has named it, which says where files are.
+    """
+    (piece,) = batch.to_pylist()
+    system, _ = located(source)
+    file = pq.ParquetFile(piece["path"], filesystem=system)
+    for rows in file.iter_batches(AT_A_TIME, row_groups=[piece["group"]]):
+        yield pa.Table.from_batches([rows])
+
+
+def _spans(files: list[tuple[str, int]]) -> list[dict[str, Any]]:
     step = max(SPAN, sum(size for _, size in files) // ALL)
-    spans = [
+    return [
         {"path": path, "begin": begin, "end": min(begin + step, size)}
         for path, size in files
         for begin in range(0, size, step)
     ]
-    if not spans:
-        raise DataError(f"{source}: there is no line in it")
-    listed = ray.data.from_items(spans, override_num_blocks=len(spans))
-    read = partial(read_span, source=source)
-    return listed.map_batches(read, batch_size=1, batch_format="pyarrow")
 
 
 def read_span(batch: Any, source: str) -> Any:
@@ -117,5 +147,5 @@ def _lines(source: str, path: str, begin: int, end: int) -> Iterator[tuple[int, 
             if not line:
                 return
             if line.strip():
-                yield place, line.decode("utf-8", "replace").removeprefix("\ufeff")
+                yield place, line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
             place += len(line)
