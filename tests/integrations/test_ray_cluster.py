@@ -13,7 +13,9 @@ from dspy_rerank.errors import ModelError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled")
-ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'dspy-rerank[ray]'")
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'dspy-rerank[ray]'")
+
+import ray
 
 from dspy_rerank.integrations.ray import read_failed, read_ranked, rerank
 
