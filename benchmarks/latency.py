@@ -8,12 +8,14 @@ DSPy's, in prompts, parsing, fitting and the event loop. Where other programs ke
 busy, the ratio is theirs as well; our own share is the processor time.
 """
 
+import asyncio
 import time
 
 import dspy
 from costs import letter, order, passages
 
 import dspy_rerank as dr
+from dspy_rerank.background import run_sync
 from dspy_rerank.testing import scripted_lm
 from dspy_rerank.types import Usage
 
@@ -33,6 +35,10 @@ def main() -> None:
     documents = passages()
     print("| method | calls | rounds | rounds x 200 ms | taken | ratio | own CPU |")
     print("|---|---|---|---|---|---|---|")
+    wait, cpu = min(waited(3) for _ in range(RUNS))
+    print(
+        f"| nothing but waiting | 0 | 3 | 0.6 s | {wait:.2f} s | {wait / 0.6:.3f} | {cpu:.3f} s |"
+    )
     for name, build, script in METHODS:
         reranker, lm = build(), scripted_lm(script, latency=LATENCY)
         with dspy.context(lm=lm):
@@ -44,6 +50,18 @@ def main() -> None:
             f"| {name} | {usage.calls} | {usage.rounds} | {ideal:.1f} s | {taken:.2f} s "
             f"| {taken / ideal:.3f} | {cpu:.3f} s |"
         )
+
+
+def waited(rounds: int) -> tuple[float, float]:
+    """Seconds on the wall and of the processor for so many waits on this machine as it is."""
+
+    async def wait() -> None:
+        for _ in range(rounds):
+            await asyncio.sleep(LATENCY)
+
+    start, cpu = time.perf_counter(), time.process_time()
+    run_sync(wait())
+    return time.perf_counter() - start, time.process_time() - cpu
 
 
 def timed(reranker: dr.Reranker, documents: list[str]) -> tuple[float, float, Usage]:

@@ -22,6 +22,7 @@ INTEGRATIONS = {
     "retriever": ["RerankedRetriever", "PassageReranker"],
     "opentelemetry": ["instrument", "uninstrument"],
     "mlflow": ["autolog"],
+    "ray": ["rerank", "read_ranked", "read_failed", "Parts"],
 }
 SHARED = {"judges.base": ["SignatureJudge"]}
 """Bases that are no public names of their own but say what all of their kind can do."""

@@ -10,20 +10,22 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dspy_rerank as dr
-from dspy_rerank.sorters.candidates import CANDIDATES
+from dspy_rerank.sorters.candidates import CANDIDATES, Candidate
 from dspy_rerank.sorters.measured import NDCG
+from dspy_rerank.types import Kind
 
 PAGE = Path(__file__).with_name("methods.md")
 TOP_K = 10
-JUDGES = {
+JUDGES: dict[Kind, Any] = {
     "listwise": dr.ListwiseJudge,
     "setwise": dr.SetwiseJudge,
     "pairwise": dr.PairwiseJudge,
     "pointwise": dr.PointwiseJudge,
 }
-BUDGETS = [
+BUDGETS: list[tuple[Kind, int, dict[str, int]]] = [
     ("listwise", 100, {}),
     ("listwise", 100, {"max_calls": 10}),
     ("listwise", 100, {"max_rounds": 3, "max_reads": 160}),
@@ -73,7 +75,7 @@ def sorters() -> str:
 _COLUMNS = ["calls", "rounds", "reads", "noise 0", "0.5", "1.0"]
 
 
-def _choice(kind: str, n: int, limits: dict[str, int]) -> list[str]:
+def _choice(kind: Kind, n: int, limits: dict[str, int]) -> list[str]:
     choice = dr.choose_sorter(n, TOP_K, judge=JUDGES[kind](), **limits)
     within = ", ".join(WORDS[name].format(limit) for name, limit in limits.items())
     within = re.sub(r"\b1 (\w+)s\b", r"1 \1", within)
@@ -81,13 +83,13 @@ def _choice(kind: str, n: int, limits: dict[str, int]) -> list[str]:
     return [kind, str(n), within or "anything", f"`{choice.name}`", *cost, *_points(choice.ndcg)]
 
 
-def _sorter(kind: str, candidate) -> list[str]:
+def _sorter(kind: Kind, candidate: Candidate) -> list[str]:
     expected = candidate.build(JUDGES[kind]()).estimate(100, TOP_K)
     cost = [str(getattr(expected, name)) for name in COST]
     return [kind, f"`{candidate.name}`", *cost, *_points(NDCG[100, kind, candidate.name])]
 
 
-def _mean(kind: str, candidate) -> float:
+def _mean(kind: Kind, candidate: Candidate) -> float:
     return sum(NDCG[100, kind, candidate.name])
 
 

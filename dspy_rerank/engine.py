@@ -103,6 +103,7 @@ class Engine:
     async def _round(self, groups: Sequence[Group]) -> list[Judgment]:
         """One judgment a group, in their order; all groups at the same time."""
         if self._stopped:  # a plan may have a hundred thousand questions left
+            await asyncio.sleep(0)
             return [self._unasked(group) for group in groups]
         before = self._meter.total()
         answers = await all_or_cancel(self._judge(group) for group in groups)

@@ -19,9 +19,15 @@ class Options:
         error_retries: How often a call that failed for a passing reason is tried again.
         on_error: When calls keep failing: ``original`` returns the incoming order, marked as
             degraded; ``raise`` raises :class:`dspy_rerank.errors.ModelError`.
-        max_calls: Attempts, retries included, after which the ranking stops asking.
-        max_tokens: Prompt and completion tokens after which it stops asking.
-        max_cost: US dollars after which it stops asking; needs a model with a known price.
+        max_calls: Attempts at a call, of which the ranking makes no more: retries, re-asks and
+            the tries and fallbacks of a group of deployments included.
+        max_tokens: Prompt and completion tokens, of which it takes no more, calls in flight
+            included: the most that a call can take is held before it goes out. Prompts are
+            estimated on the safe side; where a provider counts more, later estimates are raised
+            by as much. Answers that neither judge nor LM limit (``max_tokens`` there) are limited
+            to 2,048 tokens, less where less is left; tokens that a model thinks beside its
+            answer's limit can exceed it. A call whose outcome is unknown counts as its worst.
+        max_cost: US dollars, of which it spends no more, by the same means. Needs a known price.
         deadline: Seconds after which it stops asking; calls in flight are abandoned.
         max_passage_tokens: Longer passages are cut, which the ranking says; ``None`` never cuts.
         seed: Of every permutation that a judge or sorter draws.

@@ -76,7 +76,8 @@ class PointwiseJudge(SignatureJudge):
         options = {**options, "claim": claim, "part": part}
         super().__init__(asked, evidence=evidence, scale=[low, high], **options)
         if evidence == "auto" and signature is None and not options.get("instructions"):
-            self.by_likelihood = PointwiseJudge(evidence="likelihood")
+            defence = options.get("defence")
+            self.by_likelihood = PointwiseJudge(evidence="likelihood", defence=defence)
 
     def _default(self, evidence: str) -> type[dspy.Signature]:
         return QueryFromPassage if evidence == "likelihood" else GradeRelevance

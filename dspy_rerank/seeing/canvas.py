@@ -172,7 +172,8 @@ def lines_of(text: str, signs: int, most: int = 2) -> list[str]:
 
 
 def bare(axes: Any) -> None:
-    """Axes without frame and ticks."""
+    """Axes without frame, ticks and ground, so that labels of others may reach into them."""
+    axes.set_facecolor("none")
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

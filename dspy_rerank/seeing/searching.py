@@ -21,15 +21,15 @@ def pareto(source: Any) -> Picture:
         MissingExtraError: matplotlib is not installed.
     """
     card = card_of(source)
-    trials, cost = card["trials"], f"{card['cost']}_per_query"
-    known = [trial for trial in trials if trial[cost] is not None]
+    cost = f"{card['cost']}_per_query"
+    known = [trial for trial in card["trials"] if trial[cost] is not None]
     if not known:
         raise InputError(f"no trial has a known {cost.replace('_', ' ')}; nothing to draw")
     points = {_name(trial): (float(trial[cost]), float(trial["value"])) for trial in known}
     chosen = next((name for name in map(_name, known) if name == _name(card["chosen"])), None)
     return frontier(
         points, x=f"{card['cost']} a query", y=f"{card['metric']}, validation", chosen=chosen,
-        title=f"{count(len(trials), 'setting')} tried: quality against cost",
+        title=f"{count(len(points), 'setting')} tried: quality against cost",
     )  # fmt: skip
 
 
@@ -50,7 +50,8 @@ def learning(source: Any) -> Picture:
     with styled():
         best = list(accumulate(values, max))
         note = f"best {best[-1]:.4f} after {count(spent[best.index(best[-1])], 'call')}"
-        title = f"{count(len(trials), 'setting')} tried: the best so far"
+        tried = len({_name(trial) for trial in trials})
+        title = f"{count(tried, 'setting')} tried: the best so far"
         canvas = Canvas(title, [note], width=6.2, height=3.6)
         axes = canvas.axes(EDGE + 0.6, EDGE + 0.5, 5.2, 2.9)
         axes.grid(color="#eeeeee")
@@ -60,6 +61,7 @@ def learning(source: Any) -> Picture:
         axes.set_xlabel("judge calls spent")
         axes.set_ylabel(f"{card['metric']}, validation")
         axes.margins(0.06, 0.12)
+        axes.set_xlim(left=0)
         axes.legend(loc="lower right", bbox_to_anchor=(1, 0.99), ncols=2, frameon=False)
     return canvas.picture()
 

@@ -43,8 +43,13 @@ def fitted(texts: Sequence[str], max_tokens: int | None) -> tuple[tuple[str, ...
     cleaned = [clean(text) for text in texts]
     if max_tokens is None:
         return tuple(cleaned), ()
-    pairs = [truncate(text, max_tokens) for text in cleaned]
+    pairs = [_truncated(text, max_tokens) for text in cleaned]
     return tuple(text for text, _ in pairs), tuple(i for i, (_, cut) in enumerate(pairs) if cut)
+
+
+def _truncated(text: str, max_tokens: int) -> tuple[str, bool]:
+    """A token has at least a byte, so that short texts need not be counted."""
+    return (text, False) if len(text.encode()) <= max_tokens else truncate(text, max_tokens)
 
 
 def times(count: Count, factor: int) -> Count:

@@ -3,16 +3,20 @@
 import asyncio
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import DataError, InputError, ProgramError
+from dspy_rerank.errors import DataError, InputError, ModelError, ProgramError
 from dspy_rerank.limits import Limit, limit_of, set_limit
 from dspy_rerank.program import to_dict
+from dspy_rerank.streaming import Summary
 from dspy_rerank.testing import scripted_lm
+from dspy_rerank.types import Usage
 from tests.integrations.builders import BEST, CORPUS, QUERY, failing, grade_of
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'dspy-rerank[ray]'")
@@ -27,7 +31,7 @@ from dspy_rerank.integrations.ray.parts import BAD, GOOD, has
 from dspy_rerank.integrations.ray.ranker import RECEIPT, Ranker, of_receipt
 from dspy_rerank.integrations.ray.rates import Lease, Rates, share
 from dspy_rerank.integrations.ray.reading import LINE, dataset_of, read_groups, read_span
-from dspy_rerank.integrations.ray.running import rerank
+from dspy_rerank.integrations.ray.running import followed, rerank
 
 
 class Remote:
@@ -265,6 +269,36 @@ def test_a_program_that_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("dspy_rerank.integrations.ray.running._connect", lambda: None)
     with pytest.raises(ProgramError, match=r"none\.json: there is no such file"):
         rerank("queries.jsonl", tmp_path / "out", tmp_path / "none.json", lm="m", workers=1)
+
+
+class Receipts:
+    """A data set of receipts, as workers would send them."""
+
+    def __init__(self, *summaries):
+        self.given = [{RECEIPT: orjson.dumps(asdict(summary))} for summary in summaries]
+        self.taken = 0
+
+    def iter_rows(self):
+        for row in self.given:
+            self.taken += 1
+            yield row
+
+
+def test_a_run_counts_what_its_workers_have_done():
+    used = Usage(calls=2, cost=0.5)
+    done = Receipts(Summary(ranked=2, usage=used), Summary(ranked=1, skipped=3, usage=used))
+    said = []
+    total = followed(done, 20, lambda summary: said.append(summary.done))
+    assert (total.ranked, total.skipped, total.usage.calls, total.spent) == (3, 3, 4, 1.0)
+    assert said == [2, 6]
+
+
+def test_a_run_ends_where_nothing_is_ranked_any_more():
+    failing = Summary(failed=5, reasons=["gone"])
+    receipts = Receipts(failing, Summary(ranked=1, failed=4), failing, failing, failing)
+    with pytest.raises(ModelError, match=r"gone.*retry_failed=True"):
+        followed(receipts, 10, None)
+    assert receipts.taken == 4
 
 
 class TestRates:

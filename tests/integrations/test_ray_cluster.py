@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections import Counter
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import ModelError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled")
@@ -25,19 +25,22 @@ BAD = "query-13"
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two CPUs of this machine, for both tests: it takes a while to start."""
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False,
-             object_store_memory=80 << 20)  # fmt: skip
+    """Two CPUs of this machine. Ray gives its own start 30 seconds; a busy machine tries again."""
+    settings = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False,
+                "object_store_memory": 80 << 20}  # fmt: skip
+    try:
+        ray.init(**settings)
+    except Exception as error:
+        if "timed out during startup" not in str(error):
+            raise
+        ray.init(**settings)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
 
 
 def model_in(log):
-    """What makes a model in each worker: it notes by process what it was asked about.
-
-    Until there is a file ``mended``, it fails on one query.
-    """
+    """What makes a model in each worker; it notes by process what it was asked, and fails once."""
 
     def make():
         import re
@@ -48,7 +51,7 @@ def model_in(log):
             query = re.findall(r"query-\d+", prompt)[-1]
             with open(f"{log}/{os.getpid()}.asked", "a", encoding="utf-8") as file:
                 file.write(query + "\n")
-            if query == "query-13" and not os.path.exists(f"{log}/mended"):
+            if query == "query-13":
                 raise TimeoutError("the model does not answer")
             labels = sorted({int(label) for label in re.findall(r"\[(\d+)\]", prompt)})
             return " > ".join(f"[{label}]" for label in reversed(labels))
@@ -68,9 +71,9 @@ def workers(log):
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-def write_queries(path):
+def write_queries(path, count=COUNT):
     with path.open("w", encoding="utf-8") as file:
-        for number in range(COUNT):
+        for number in range(count):
             texts = [f"passage {place} of {number}" for place in range(PLACES)]
             row = {"id": str(number), "query": f"query-{number}", "documents": texts}
             file.write(json.dumps(row) + "\n")
@@ -82,7 +85,6 @@ def reranker():
 
 
 def test_a_killed_worker_loses_and_repeats_nothing_that_was_reported(cluster, reranker, tmp_path):
-    """One run with a kill -9 in it, then one that ranks the only failure again."""
     source, out, log = tmp_path / "queries.jsonl", tmp_path / "out", tmp_path / "log"
     log.mkdir()
     write_queries(source)
@@ -94,8 +96,9 @@ def test_a_killed_worker_loses_and_repeats_nothing_that_was_reported(cluster, re
             assert len(safe) >= summary.done
             os.kill(workers(log)[0], signal.SIGKILL)
 
-    settings = {"lm": model_in(log), "workers": 2, "batch": BATCH}
-    summary = rerank(source, out, reranker, report=kill_once, **settings)
+    summary = rerank(
+        source, out, reranker, lm=model_in(log), workers=2, batch=BATCH, report=kill_once
+    )
     assert len(safe) < COUNT
     assert (summary.ranked, summary.degraded, summary.failed) == (COUNT - 1, 1, 0)
     assert Counter(row["query"] for row in read_ranked(out)) == {
@@ -104,30 +107,16 @@ def test_a_killed_worker_loses_and_repeats_nothing_that_was_reported(cluster, re
     (failed,) = read_failed(out)
     assert failed["query"] == BAD
     assert "the model does not answer" in failed["reasons"][0]
-    before = asked(log)
-    assert {query for query, times in before.items() if times > 1} & safe == set()
-
-    (log / "mended").touch()
-    again = rerank(source, out, reranker, retry_failed=True, **settings)
-    assert (again.ranked, again.skipped) == (1, COUNT - 1)
-    assert asked(log) - before == {BAD: 1}
-    assert list(read_failed(out)) == []
-    assert len(list(read_ranked(out))) == COUNT
-    assert list((out / "failed").glob("*.parquet")) == []
+    assert {query for query, times in asked(log).items() if times > 1} & safe == set()
 
 
-def test_a_run_ends_where_nothing_is_ranked_any_more(cluster, reranker, tmp_path):
-    source, out = tmp_path / "queries.jsonl", tmp_path / "out"
-    write_queries(source)
-
-    def make():
-        from dspy_rerank.testing import scripted_lm
-
-        def fails(prompt):
-            raise TimeoutError("gone")
-
-        return scripted_lm(fails, num_retries=0)
-
-    with pytest.raises(ModelError, match="retry_failed=True"):
-        rerank(source, out, reranker, lm=make, workers=1, batch=BATCH, give_up=BATCH)
-    assert all("gone" in row["reasons"][0] for row in read_failed(out))
+def test_the_page_runs_as_written(cluster, reranker, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_queries(Path("queries.jsonl"), 3)
+    dr.save(reranker, "reranker.json")
+    page = Path(__file__).parents[2] / "docs" / "at-scale.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    exec(compile(block, page.name, "exec"), {"make_model": model_in(tmp_path)})
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        "0 3 None", "1 3 None", "2 3 None", "3 ranked, 0 failed",
+    ]  # fmt: skip

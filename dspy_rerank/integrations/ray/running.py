@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def rerank(
         shared = rates.started()
         parts.claim(_asked(job))
         dataset = _ranked(dataset_of(source), job, shared, parts, batch, cpus)
-        summary = _followed(dataset, give_up, report)
+        summary = followed(dataset, give_up, report)
         if retry_failed:
             parts.settle(job.run)
     return summary
@@ -169,13 +169,13 @@ def _ranked(source: Any, job: Job, shared: Any, parts: Parts, batch: int, cpus: 
     )
 
 
-def _followed(dataset: Any, give_up: int, report: Callable[[Summary], None] | None) -> Summary:
-    """Receipts as they come, counted."""
+def followed(dataset: Any, give_up: int, report: Callable[[Summary], None] | None) -> Summary:
+    """Receipts as they come, counted and reported."""
     total, in_a_row = Summary(), 0
-    with _plainly():
-        for row in dataset.iter_rows():
+    with _plainly(), closing(iter(dataset.iter_rows())) as rows:  # so that workers end with it
+        for row in rows:
             one = of_receipt(row[RECEIPT])
-            add(total, one)
+            _add(total, one)
             if report is not None:
                 report(total)
             in_a_row = 0 if one.ranked else in_a_row + one.degraded + one.failed
@@ -188,7 +188,7 @@ def _followed(dataset: Any, give_up: int, report: Callable[[Summary], None] | No
     return total
 
 
-def add(total: Summary, one: Summary) -> None:
+def _add(total: Summary, one: Summary) -> None:
     """Count a batch."""
     for name in ("ranked", "degraded", "failed", "skipped", "bad_before", "unknowns"):
         setattr(total, name, getattr(total, name) + getattr(one, name))
