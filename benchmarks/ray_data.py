@@ -160,9 +160,10 @@ class Watch:
 
 
 def resident(pid: int) -> float:
-    """Megabytes of a process in memory; 0 where it is gone."""
+    """Megabytes of a process in memory, without pages of Ray's store; 0 where it is gone."""
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 2**20
+        _, all_of_it, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
+        return (all_of_it - shared) * 4096 / 2**20
     except (OSError, IndexError):
         return 0.0
 

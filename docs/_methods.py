@@ -62,7 +62,7 @@ def budgets() -> str:
 def sorters() -> str:
     """Every candidate at 100 candidates, by judge, from the best down."""
     head = ["judge", "sorter", *_COLUMNS]
-    rows = [
+    rows: list[tuple[Kind, Candidate]] = [
         (kind, candidate)
         for kind in JUDGES
         for candidate in CANDIDATES

@@ -2,5 +2,5 @@
 
 ``llama_index``, ``langchain``, ``haystack`` and ``pyterrier`` put a reranker into a pipeline,
 ``retriever`` into a DSPy program; ``opentelemetry`` and ``mlflow`` trace rankings, ``progress``
-draws bars.
+draws bars; ``ray`` ranks whole data sets on one machine or many.
 """
