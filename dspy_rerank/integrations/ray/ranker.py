@@ -1,6 +1,5 @@
 """A worker: loads the program once, then ranks batch after batch into parts."""
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -38,7 +37,6 @@ class Ranker:
     """
 
     def __init__(self, job: Job, rates: Any, ranked: Any, failed: Any):
-        logging.getLogger("dspy_rerank").setLevel(logging.ERROR)  # reasons are in the rows
         keep_no_answers()
         self._job, self._reranker = job, job.opened(rates)
         self._ranked, self._failed = _array(ranked), _array(failed)
