@@ -234,8 +234,9 @@ async def _call(asked: Call, signature: type[dspy.Signature] | None) -> Reply:
             if blot(error, asked.lm):
                 raise error from None
             raise
-        except ValueError as error:  # DSPy's, for a decision that is no distribution
-            if not (decides(lm) and capture.answered):
+        except ValueError as error:  # DSPy's: a decision is no distribution, a text has half a
+            unread = decides(lm) or isinstance(error, UnicodeError)  # surrogate pair
+            if not (unread and capture.answered):
                 raise _named(error, lm) from error
             problem = str(error).partition("\n")[0]
         except Exception as error:

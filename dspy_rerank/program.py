@@ -111,7 +111,7 @@ def from_dict(content: Any, *, classes: Iterable[type] = ()) -> Reranker:
     """Build the reranker that :func:`to_dict` described."""
     if not isinstance(content, Mapping) or content.get("format") != FORMAT:
         raise ProgramError(f'not a saved reranker: expected "format": "{FORMAT}" at the top')
-    if not isinstance(content.get("version"), int) or content["version"] > VERSION:
+    if type(content.get("version")) is not int or not 1 <= content["version"] <= VERSION:
         raise ProgramError(
             f"format version {content.get('version')!r} is not known to this version of "
             f"dspy_rerank, which reads up to {VERSION}; upgrade dspy-rerank"

@@ -21,13 +21,22 @@ def tried(examples):
     )  # fmt: skip
 
 
+def outcome(errors, fn, *args):
+    """What a function returns, and ``None``; or ``None``, and which of some errors it raised."""
+    try:
+        return fn(*args), None
+    except errors as error:
+        return None, error
+
+
 BITS = st.sampled_from([
     "[1]", "[2] > [1] > [3]", "[3] > [9] > [1]", "[[ ## ranking ## ]]", "[[ ## winner ## ]]",
     "[[ ## completed ## ]]", "<think>", "</think>", "<|channel|>final<|message|>", "```json", "```",
     "{", "}", "[", "]", '"ranking":', '"error":', '{"best": "A"}', "A", "B", "Tie", "None", "3",
     "2.5", "10/10", "-1", "1e400", "NaN", "A > B", "Passage [2]", "Answer:", "Relevance: 2", ">",
-    "Rate limit reached, retry in 20 s (429)", "The best is", "not", "because", "\\boxed{2}", "１", "٣",
-    "²", "\n", "\u2028", " ", ",", ":", "\x00", "\ud800", "<ranking>", "</ranking>", "**", "> ",
+    "Rate limit reached, retry in 20 s (429)", "The best is", "not", "because", "\\boxed{2}",
+    "１", "٣", "²", "\n", "\u2028", " ", ",", ":", "\x00", "\ud800",
+    "<ranking>", "</ranking>", "**", "> ",
 ])  # fmt: skip
 ANSWERS = st.one_of(
     st.text(max_size=120),
@@ -37,8 +46,9 @@ ANSWERS = st.one_of(
 """What a model may write."""
 
 ODD_STRINGS = st.sampled_from([
-    "", "../../etc/passwd", "/etc/passwd", "os.system", "__import__('os')", "\x00", "\ud800", "a" * 9999,
-    "os.environ/HOME", "ChatAdapter", "PointwiseJudge", "nan", "-1", "1e999", "{0}", "${x}", "Panel",
+    "", "../../etc/passwd", "/etc/passwd", "os.system", "__import__('os')", "\x00", "\ud800",
+    "a" * 9999, "os.environ/HOME", "ChatAdapter", "PointwiseJudge", "nan", "-1", "1e999", "{0}",
+    "${x}", "Panel",
 ])  # fmt: skip
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.just(10**400), st.text(max_size=12),

@@ -196,6 +196,11 @@ def test_results_of_another_program_are_not_mixed_in(out):
         out.claim("two")
 
 
+def test_a_relative_folder_is_the_same_for_workers_that_stand_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Parts("ranked").place == str(tmp_path / "ranked")
+
+
 def test_half_written_parts_are_swept_and_never_read(out):
     torn = out_path(out) / "ranked" / ".77-000001-x.parquet"
     torn.write_bytes(b"PAR1")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 from collections import Counter
 from pathlib import Path
@@ -23,7 +22,7 @@ COUNT, BATCH, PLACES = 60, 5, 4
 BAD = "query-13"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster():
     """Two CPUs of this machine. Ray gives its own start 30 seconds; a busy machine tries again."""
     settings = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False,
@@ -71,9 +70,9 @@ def workers(log):
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
-def write_queries(path, count=COUNT):
+def write_queries(path):
     with path.open("w", encoding="utf-8") as file:
-        for number in range(count):
+        for number in range(COUNT):
             texts = [f"passage {place} of {number}" for place in range(PLACES)]
             row = {"id": str(number), "query": f"query-{number}", "documents": texts}
             file.write(json.dumps(row) + "\n")
@@ -108,14 +107,3 @@ def test_a_killed_worker_loses_and_repeats_nothing_that_was_reported(cluster, re
     assert failed["query"] == BAD
     assert "the model does not answer" in failed["reasons"][0]
     assert {query for query, times in asked(log).items() if times > 1} & safe == set()
-
-
-def test_the_page_runs_as_written(cluster, reranker, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write_queries(Path("queries.jsonl"), 3)
-    dr.save(reranker, "reranker.json")
-    page = Path(__file__).parents[2] / "docs" / "at-scale.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    exec(compile(block, page.name, "exec"), {"make_model": model_in(tmp_path)})
-    shown = sorted(line.split()[:2] for line in capsys.readouterr().out.splitlines())
-    assert shown == [["0", "3"], ["1", "3"], ["2", "3"], ["3", "ranked,"]]

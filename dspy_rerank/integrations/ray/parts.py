@@ -54,8 +54,8 @@ class Parts:
     """
 
     def __init__(self, place: str):
-        self.place = place
         self.local = "://" not in place
+        self.place = os.path.abspath(place) if self.local else place  # workers are elsewhere
         self._fs, self._base = located(place)
 
     def make(self) -> None:
