@@ -91,7 +91,7 @@ def _score(place: int, value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DocumentTypeError(
             f"the score of documents[{place}] is {_short(value)}, expected a number"
         ) from None

@@ -78,7 +78,7 @@ def load(path: str | Path, lm: Any = None, *, classes: Iterable[type] = ()) -> R
     try:
         reranker = from_dict(content, classes=classes)
     except ProgramError as error:
-        raise ProgramError(f"{source}: {error}") from error
+        raise ProgramError(f"{source}: {str(error)[:1000]}") from error
     return bound(reranker, lm if lm is not None else _aliased(content.get("lm")))
 
 

@@ -85,7 +85,7 @@ def read_number(value: Any, where: str) -> float | None:
         return None
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{where}: expected a number, got {shown(value)}.") from None
 
 

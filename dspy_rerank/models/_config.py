@@ -162,8 +162,7 @@ def read_config(path: str | Path) -> Config:
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     except (TypeError, AttributeError, ValueError, LookupError, RecursionError) as error:
-        why = f"{type(error).__name__}: {error}"[:200]
-        raise InputError(f"{source}: a value is of a kind that LiteLLM has not ({why})") from None
+        raise InputError(f"{source}: a value is of a wrong kind ({error})"[:400]) from None
     if config.unused:
         logger.warning("%s: not used here: %s", source, ", ".join(config.unused))
     return config
@@ -208,13 +207,6 @@ def _section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return section
 
 
-def _list(section: Mapping[str, Any], name: str) -> list[Any]:
-    found = section.get(name) or []
-    if not isinstance(found, list):
-        raise InputError(f"{name} is {type(found).__name__}, expected a list")
-    return found
-
-
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
         raise InputError(f"{name} is {value!r:.40}, expected a number of at least 0")
@@ -224,7 +216,7 @@ def _number(name: str, value: Any) -> float:
 def _credentials(content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Parameters that deployments name by ``litellm_credential_name``."""
     found = {}
-    for entry in _list(content, "credential_list"):
+    for entry in content.get("credential_list") or ():
         name = entry.get("credential_name") if isinstance(entry, Mapping) else None
         values = entry.get("credential_values") if isinstance(entry, Mapping) else None
         if not isinstance(name, str) or not isinstance(values, Mapping):
@@ -281,11 +273,11 @@ def _moves(
     """By alias, of which a later section's count; an entry that names no alias is an error."""
     found: dict[str, tuple[str, ...]] = {}
     for section in sections:
-        for entry in _list(section, kind):
+        for entry in section.get(kind) or ():
             for name, targets in _pairs(kind, entry):
                 found[name] = tuple(targets)
         if kind == "fallbacks":
-            for name in _list(section, "default_fallbacks"):
+            for name in section.get("default_fallbacks") or ():
                 for alias in groups:
                     if alias != name and name not in found.get(alias, ()):
                         found[alias] = (*found.get(alias, ()), name)

@@ -219,7 +219,9 @@ class Reranker(ManyQueries, dspy.Module):
         cut: tuple[int, ...],
     ) -> Ranking:
         """The incoming order, marked: judged and unjudged documents are never mixed."""
-        logger.warning("ranking degraded to the incoming order: %s", error)
+        status = getattr(error.cause, "status", None)  # an error's words may quote a passage
+        said = f"{type(error.cause).__name__}{f', status {status}' if status else ''}"
+        logger.warning("ranking degraded to the incoming order: %s", said)
         if options.on_error == "raise":
             raise ModelError(f"the ranking failed: {error}") from error.cause
         return assemble(

@@ -102,6 +102,17 @@ def test_edited_json_lines(records, tmp_path):
     labels_load_or_are_refused(tmp_path / "labels.jsonl", lines.encode("utf-8", "surrogatepass"))
 
 
+@pytest.mark.parametrize("relevance", [[0, 10**400, 1], {"d2": 10**400}])
+def test_a_grade_that_no_number_can_hold(relevance, tmp_path):
+    text = json.dumps({**RECORD, "relevance": relevance})
+    labels_load_or_are_refused(tmp_path / "labels.jsonl", text.encode())
+
+
+def test_a_score_that_no_number_can_hold():
+    with pytest.raises(dr.errors.DocumentTypeError, match="score"):
+        dr.ScoreSort(dr.PointwiseJudge())("q", [{"text": "a", "score": 10**400}])
+
+
 CELLS = st.sampled_from(
     ["q", "d", "1", "3.5", "-1", "nan", "1e999", '"', '"a\nb"', ",", "", "\x00"]
 )

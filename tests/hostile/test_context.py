@@ -199,3 +199,17 @@ def test_short_prompts_are_not_measured_twice(monkeypatch):
     with serving(700) as server:
         assert not ranked(language_model(server, "litellm"), "listwise", passages(20)).truncated
     assert LEAST < ANSWER
+
+
+@pytest.mark.local_model
+def test_the_embedded_model_measures_with_its_own_tokenizer():
+    if not dr.models.available():
+        pytest.skip("the embedded model is not installed")
+    lm = dr.models.get("local/smollm2-135m", n_ctx=256, cache=False)
+    documents = ["The capital of France is Paris. " + "word " * 2000, "Bananas are yellow."]
+    sorter = dr.ScoreSort(dr.PointwiseJudge(), max_passage_tokens=None)
+    with dspy.context(lm=lm):
+        ranking = sorter("What is the capital of France?", documents).ranking
+    assert (sorted(ranking.indices), ranking.truncated) == ([0, 1], (0,))
+    assert (ranking.usage.failed_calls, ranking.unknowns) == (0, 0)
+    assert 200 < ranking.usage.prompt_tokens < 2 * 256

@@ -282,7 +282,8 @@ def test_odd_text_reaches_the_model_intact_but_for_our_own_markers():
     with dspy.context(lm=lm):
         dr.ListwiseJudge()(query="q", passages=texts)
     prompt = lm.engine.prompts[0]
-    assert all(text in prompt for text in texts[:3])
+    assert all(text in prompt for text in (texts[0], texts[2]))
+    assert "[ [ ## winner ## ]] B" in prompt
     assert prompt.count("\nPassage [1]:") == 1
 
 

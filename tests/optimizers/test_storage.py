@@ -124,7 +124,8 @@ def test_one_of_two_is_killed_and_the_other_finishes_within_the_budget(storage, 
     # The answer during which the process died is paid, but in no book.
     assert len(asked) <= 101
     assert len(asked) - len(set(asked)) <= 1
-    assert card["validation"]["compiled"] == 1.0
+    # The killed one may have taken the best trial with it.
+    assert card["validation"]["compiled"] >= card["validation"]["uncompiled"]
 
 
 def test_the_budget_holds_across_a_kill(storage, tmp_path):

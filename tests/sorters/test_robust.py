@@ -137,12 +137,12 @@ def test_a_ranking_says_how_little_it_knew(case):
 
 
 class Wavering(dr.FunctionJudge):
-    """Cannot be read for groups that hold an odd number of even documents."""
+    """Cannot be read for groups that hold an odd number of third documents."""
 
     async def ask(self, question):
         places = tuple(range(len(question.passages)))
         used = Usage(calls=1, passages_read=len(places))
-        if sum(int(text.split()[1]) % 2 == 0 for text in question.passages) % 2:
+        if sum(int(text.split()[1]) % 3 == 0 for text in question.passages) % 2:
             return Answer(Judgment(self.kind, places, "unknown", reason="no answer"), used)
         return Answer(answer(self.kind, places, places[::-1]), used)
 
