@@ -34,7 +34,7 @@ def climb(objective: Objective, start: Vector, steps: int = 50) -> Vector:
         if steepest < 1e-8:
             break
         # A rough step is enough far from the top; near it, steps this exact still square the error.
-        step = solve(curve.bend, curve.slope, min(0.1, steepest))
+        step = _solve(curve.bend, curve.slope, min(0.1, steepest))
         after = objective(here + step)
         while after.value < curve.value and np.abs(step).max() > 1e-9:
             step = step / 2
@@ -43,8 +43,8 @@ def climb(objective: Objective, start: Vector, steps: int = 50) -> Vector:
     return here
 
 
-def solve(bend: Callable[[Vector], Vector], target: Vector, error: float) -> Vector:
-    """Solve ``bend(x) = target`` for a positive definite linear map, by conjugate gradients.
+def _solve(bend: Callable[[Vector], Vector], target: Vector, error: float) -> Vector:
+    """Solves ``bend(x) = target`` for a positive definite linear map, by conjugate gradients.
 
     Stops when the residual is that share of the target.
 

@@ -7,14 +7,14 @@ Two kinds of data make a grid. *Weak orders* (tiers of positions, best tier firs
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, permutations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._luce import choices_of, luce
-from ._newton import Curve, Objective, Vector, climb, solve
+from ._newton import Curve, Objective, Vector, climb
 from .errors import InputError
 
 Matrix = NDArray[np.float64]
@@ -28,11 +28,27 @@ class Posterior(NamedTuple):
 
     Attributes:
         mean: Most probable strength of each item, on a log-odds scale.
-        sd: Standard deviation of each strength that was asked for, at most the prior's.
+        sd: Standard deviation of each strength, at most the prior's.
     """
 
     mean: Vector
     sd: Vector
+
+
+class _Choices(NamedTuple):
+    """Successive choices, the form in which Plackett-Luce reads weak orders.
+
+    Attributes:
+        item: Row per choice: who stood for election, filled up with item 0.
+        log_share: The log of the share with which each of them stood; that of a filling is -inf.
+        weight: How much each choice counts.
+        credit: How often each item was chosen, by weight.
+    """
+
+    item: NDArray[np.intp]
+    log_share: Matrix
+    weight: Vector
+    credit: Vector
 
 
 def plackett_luce(
@@ -42,6 +58,7 @@ def plackett_luce(
     weights: Sequence[float] | None = None,
     prior_mean: Sequence[float] | None = None,
     prior_sd: float = 1.0,
+    start: Sequence[float] | Vector | None = None,
 ) -> Vector:
     """Most probable strengths under the Plackett-Luce model with a Gaussian prior.
 
@@ -57,12 +74,15 @@ def plackett_luce(
         weights: How much each order counts, at least 0; 1 each when left out.
         prior_mean: Expected strength of each item; 0 each when left out.
         prior_sd: Standard deviation of the prior, above 0; small values trust the orders less.
+        start: Strengths near those looked for, such as those of fewer orders, which save time and
+            change nothing; the prior's when left out.
 
     Returns:
         n strengths; items that no order separates are equal to about nine decimals.
     """
-    choices = choices_of(orders, weights, n)
-    return climb(*_posterior(lambda s: luce(choices, s), n, prior_mean, prior_sd))
+    choices = _choices(orders, weights, n)
+    objective, mean = _posterior(lambda s: _luce(choices, s), n, prior_mean, prior_sd)
+    return climb(objective, mean if start is None else np.asarray(start, dtype=float))
 
 
 def plackett_luce_posterior(
@@ -72,28 +92,12 @@ def plackett_luce_posterior(
     weights: Sequence[float] | None = None,
     prior_mean: Sequence[float] | None = None,
     prior_sd: float = 1.0,
-    items: Sequence[int] | None = None,
 ) -> Posterior:
-    """Plackett-Luce strengths with their standard deviations; see ``plackett_luce``.
-
-    Args:
-        orders: As for ``plackett_luce``, like all that is not named here.
-        n: Number of items.
-        weights: How much each order counts.
-        prior_mean: Expected strength of each item.
-        prior_sd: Standard deviation of the prior.
-        items: Those whose standard deviations are wanted, which saves time; all when left out.
-
-    Returns:
-        The mean of every item, and the standard deviations of ``items``, in their order.
-    """
-    choices = choices_of(orders, weights, n)
-    objective, start = _posterior(lambda s: luce(choices, s), n, prior_mean, prior_sd)
-    mean = climb(objective, start)
-    bend, axes = objective(mean).bend, np.eye(n)
-    wanted = range(n) if items is None else items
-    variances = [solve(bend, axes[item], 1e-6)[item] for item in wanted]
-    return Posterior(mean, np.sqrt(np.array(variances)))
+    """Plackett-Luce strengths with their standard deviations; see ``plackett_luce``."""
+    choices = _choices(orders, weights, n)
+    mean = climb(*_posterior(lambda s: _luce(choices, s), n, prior_mean, prior_sd))
+    precision = _information(choices, mean) + np.eye(n) * prior_sd**-2
+    return Posterior(mean, np.sqrt(np.diag(np.linalg.inv(precision))))
 
 
 def bradley_terry(
@@ -180,6 +184,84 @@ def _points(tiers: WeakOrder) -> Iterator[tuple[int, int, float]]:
         below = [item for lower in tiers[place + 1 :] for item in lower]
         yield from ((winner, loser, 1.0) for winner in tier for loser in below)
         yield from ((winner, loser, 0.5) for winner, loser in permutations(tier, 2))
+
+
+def _choices(orders: Sequence[WeakOrder], weights: Sequence[float] | None, n: int) -> _Choices:
+    listed = [[item for tier in tiers for item in tier] for tiers in orders]
+    width = max(map(len, listed), default=0)
+    items, shares, counts = [np.zeros((0, width), np.intp)], [np.zeros((0, width))], [np.zeros(0)]
+    credit = np.zeros(n)
+    given = [1.0] * len(orders) if weights is None else weights
+    for tiers, members, weight in zip(orders, listed, given, strict=True):
+        share, each = _shares(tuple(map(len, tiers)), width)
+        row = np.array(members + [0] * (width - len(members)), dtype=np.intp)
+        items.append(np.broadcast_to(row, share.shape))
+        shares.append(share)
+        counts.append(np.full(len(share), weight))
+        credit[members] += weight * each
+    return _Choices(
+        np.concatenate(items),
+        np.concatenate(shares),
+        np.concatenate(counts),
+        credit,
+    )
+
+
+@lru_cache(maxsize=16)
+def _shares(sizes: tuple[int, ...], width: int) -> tuple[Matrix, Vector]:
+    """Log shares of an order's members in each of its choices, and how often each was chosen.
+
+    Of t tied items, j are gone before choice j and nobody knows which: each stands with 1 - j/t.
+    What is left at the end was not chosen from, unless the order is one tier.
+    """
+    ends, whole = list(accumulate(sizes)), sum(sizes)
+    share, chosen = np.zeros((max(0, whole - 1), width)), np.zeros(whole)
+    for size, end in zip(sizes, ends, strict=True):
+        start = end - size
+        count = size if end < whole else size - 1 if start == 0 else 0
+        share[start : start + count, start:whole] = 1.0
+        share[start : start + count, start:end] -= np.arange(count)[:, None] / max(size, 1)
+        chosen[start:end] = count / max(size, 1)
+    rows = whole - sizes[-1] if len(sizes) > 1 else max(0, whole - 1)
+    with np.errstate(divide="ignore"):
+        return np.log(share[:rows]), chosen
+
+
+def _luce(choices: _Choices, strength: Vector) -> Curve:
+    item, n = choices.item, len(strength)
+    chance, log_total = _chances(choices, strength)
+    weighted = chance * choices.weight[:, None]
+    expected = _gathered(item, weighted, n)
+    value = choices.credit @ strength - choices.weight @ log_total
+
+    def bend(v: Vector) -> Vector:
+        mean = np.einsum("ci,ci->c", chance, v[item])
+        return expected * v - _gathered(item, weighted * mean[:, None], n)
+
+    return Curve(float(value), choices.credit - expected, bend)
+
+
+def _chances(choices: _Choices, strength: Vector) -> tuple[Matrix, Vector]:
+    """The chance of everyone in each choice, and the log of what the chances are shares of."""
+    utility = choices.log_share + strength[choices.item]
+    peak = utility.max(axis=1, keepdims=True, initial=-np.inf)
+    mass = np.exp(utility - peak)
+    total = mass.sum(axis=1, keepdims=True)
+    return mass / total, (peak + np.log(total)).ravel()
+
+
+def _information(choices: _Choices, strength: Vector) -> Matrix:
+    """The negated Hessian of ``_luce``, as a matrix."""
+    chance, _ = _chances(choices, strength)
+    rows, n = len(chance), len(strength)
+    cells = choices.item + n * np.arange(rows)[:, None]
+    table = _gathered(cells, chance, rows * n).reshape(rows, n)
+    weighted = table * choices.weight[:, None]
+    return np.diag(weighted.sum(axis=0)) - table.T @ weighted
+
+
+def _gathered(item: NDArray[np.intp], amount: Matrix, n: int) -> Vector:
+    return np.bincount(item.ravel(), amount.ravel(), minlength=n).astype(np.float64)
 
 
 def _terry(won: Matrix, strength: Vector) -> Curve:

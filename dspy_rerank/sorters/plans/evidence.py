@@ -77,23 +77,22 @@ def strengths_of(
     A confidence speaks of the first place, so that a whole order is read upward as it stands.
     """
     means = [*([0.0] * n if prior is None else prior), 0.0]
-    down = pieces_of(judged, n)
+    down = _fitted(pieces_of(judged, n), means, prior_sd)
     if all(len(judgment.group) < 3 and judgment.status != "none" for judgment in judged):
-        return _fitted(down, means, prior_sd).round(9).tolist()[:n]
+        return down.round(9).tolist()[:n]
     plain = [j if j.order is None else replace(j, confidence=None) for j in judged]
-    up = [(_shifted(order[::-1], n + 1), weight) for order, weight in pieces_of(plain, n)]
-    # Both readings in one fit, the second about items of its own: half the steps.
-    both = _fitted([*down, *up], [*means, *(-mean for mean in means)], prior_sd)
-    return ((both[: n + 1] - both[n + 1 :]) / 2).round(9).tolist()[:n]
+    upward = [(order[::-1], weight) for order, weight in pieces_of(plain, n)]
+    up = _fitted(upward, [-mean for mean in means], prior_sd, start=-down)
+    return ((down - up) / 2).round(9).tolist()[:n]
 
 
-def _shifted(order: WeakOrder, by: int) -> WeakOrder:
-    return [[position + by for position in tier] for tier in order]
-
-
-def _fitted(pieces: Sequence[Piece], means: Sequence[float], prior_sd: float) -> Vector:
+def _fitted(
+    pieces: Sequence[Piece], means: Sequence[float], prior_sd: float, start: Vector | None = None
+) -> Vector:
     orders, weights = [order for order, _ in pieces], [weight for _, weight in pieces]
-    return plackett_luce(orders, len(means), weights=weights, prior_mean=means, prior_sd=prior_sd)
+    return plackett_luce(
+        orders, len(means), weights=weights, prior_mean=means, prior_sd=prior_sd, start=start
+    )
 
 
 def certainty(
@@ -114,13 +113,11 @@ def certainty(
     if top_k >= n:
         return 1.0
     orders, weights = [order for order, _ in pieces], [weight for _, weight in pieces]
-    *first, out = descending(strengths)[: top_k + 1]
-    spread = plackett_luce_posterior(
-        orders, n + 1, weights=weights, prior_sd=prior_sd, items=first
-    ).sd
-    boundary, normal = (strengths[first[-1]] + strengths[out]) / 2, NormalDist()
-    leads = [strengths[position] - boundary for position in first]
-    return sum(normal.cdf(lead / sd) for lead, sd in zip(leads, spread, strict=True)) / top_k
+    spread = plackett_luce_posterior(orders, n + 1, weights=weights, prior_sd=prior_sd).sd
+    first = descending(strengths)
+    boundary = (strengths[first[top_k - 1]] + strengths[first[top_k]]) / 2
+    normal = NormalDist()
+    return sum(normal.cdf((strengths[p] - boundary) / spread[p]) for p in first[:top_k]) / top_k
 
 
 def falling(order: Sequence[int], strengths: Sequence[float]) -> tuple[float, ...]:
