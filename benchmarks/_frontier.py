@@ -38,6 +38,18 @@ class Panel(NamedTuple):
         return self.x + PANEL * across, TOP + DEEP * (1 - up)
 
 
+def drawn(rows: Mapping[str, Mapping[Any, Any]], top_k: int) -> str:
+    """The frontier of sorts that see whole windows, and of the pointwise sort."""
+    kept = {
+        name: cells
+        for name, cells in rows.items()
+        if name.endswith(("listwise", "pointwise")) and "prior" not in name
+    }
+    count = len(next(iter(kept.values())))
+    title = f"Top {top_k} of 100, listwise: nDCG@10, the mean over {count} simulated judges"
+    return frontier(kept, title)
+
+
 def frontier(rows: Mapping[str, Mapping[Any, Any]], title: str) -> str:
     """Mean nDCG@10 over the judges of each row against reads and against rounds."""
     panels = [
@@ -143,7 +155,8 @@ def _place(
     for tx, ty, anchor in offers:
         left = tx if anchor == "start" else tx - long
         box = (left, ty - 9, left + long, ty + 3)
-        inside = panel.x <= box[0] and box[2] <= panel.x + PANEL + 40 and box[3] < TOP + DEEP
+        across = panel.x <= box[0] and box[2] <= panel.x + PANEL + 40
+        inside = across and box[1] > TOP - 10 and box[3] < TOP + DEEP
         if inside and not any(_overlap(box, other) for other in taken):
             taken.append(box)
             return tx, ty, anchor

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _frontier import frontier
+from _frontier import drawn
 from numpy.typing import NDArray
 
 import dspy_rerank as dr
@@ -291,8 +291,7 @@ def main() -> None:
             print(*list(table({job.name: rows[job.name]}))[2:], flush=True, file=sys.stderr)
     print(*table(rows), sep="\n")
     if given.svg:
-        title = f"Top {TOP_K} of 100: nDCG@10, the mean over {len(setups)} simulated judges"
-        given.svg.write_text(frontier(rows, title), encoding="utf-8")
+        given.svg.write_text(drawn(rows, TOP_K), encoding="utf-8")
 
 
 if __name__ == "__main__":
