@@ -27,7 +27,6 @@ from dspy_rerank.testing import scripted_lm
 
 ATTACKS = json.loads(Path(__file__).with_name("injections.json").read_text("utf-8"))
 HARMLESS = "This page was last changed in March and is kept by a small group of volunteers."
-DEFENCES = (None, "fence", "mark", "remind")
 GUESSED = "B"
 KINDS = {
     "pointwise": lambda evidence, **o: dr.ScoreSort(dr.PointwiseJudge(evidence=evidence, **o)),
@@ -119,6 +118,7 @@ def main() -> None:
     options.add_argument("--lm", default="local/smollm2-135m", help="a model, alias or 'gullible'")
     options.add_argument("--config", help="a LiteLLM configuration with the alias")
     options.add_argument("--kinds", default="pointwise", help="of judges, with commas, or 'all'")
+    options.add_argument("--defences", default="none,fence,mark,remind", help="with commas")
     options.add_argument("--evidence", default="auto", help="of the pointwise judge")
     options.add_argument("--data", default="ostrel")
     options.add_argument("--split", default="test")
@@ -137,7 +137,8 @@ def main() -> None:
           f"{len(ATTACKS[:: chosen.every])} attacks")  # fmt: skip
     print("kind       defence  rank before  gain [95%]             success  nDCG@10 clean [95%]")
     for kind in kinds:
-        for defence in DEFENCES:
+        for name in chosen.defences.split(","):
+            defence = None if name == "none" else name
             reranker = KINDS[kind](chosen.evidence, defence=defence)
             found = [
                 one for query in data[: chosen.queries]

@@ -17,8 +17,9 @@ OWNER = "owner"
 VARIANT = "variant"
 """Parameter of a trial: the prompt."""
 LONGEST = 600.0
-PATIENCE = 2.0
-"""Seconds to wait for an earlier trial to say what it reserves; then its process is dead."""
+PATIENCE = 5.0
+"""Seconds to wait for an earlier trial to say whose it is or what it reserves; then its process is
+dead."""
 
 
 @dataclass(frozen=True)
@@ -97,19 +98,27 @@ class Ledger:
         Two processes that try the same prompt at the same time would both pay for it. A process
         of this machine that was killed is not waited for; one elsewhere at most ten minutes.
         """
-        until = time.monotonic() + LONGEST
-        while time.monotonic() < until and any(map(self._buying(trial), self._earlier(trial))):
+        begun = time.monotonic()
+        while True:
+            waited = time.monotonic() - begun
+            buying = map(self._buying(trial, waited), self._earlier(trial))
+            if waited > LONGEST or not any(buying):
+                break
             time.sleep(0.05)
         if self.answers is not None:
             self.answers.refresh()
 
-    def _buying(self, trial: optuna.Trial) -> Callable[[Any], bool]:
+    def _buying(self, trial: optuna.Trial, waited: float) -> Callable[[Any], bool]:
+        """Whether another trial buys the same answers, or has yet to say which it does."""
         wanted = trial.params.get(VARIANT)
 
         def buying(other: Any) -> bool:
-            running = other.state.name == "RUNNING" and other.params.get(VARIANT) == wanted
-            owner = other.user_attrs.get(OWNER, "")
-            return running and owner != _me() and not _dead(owner)
+            owner = other.user_attrs.get(OWNER)
+            if other.state.name != "RUNNING" or owner == _me():
+                return False
+            if owner is None:
+                return waited < PATIENCE
+            return other.params.get(VARIANT, wanted) == wanted and not _dead(owner)
 
         return buying
 

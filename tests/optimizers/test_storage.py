@@ -102,7 +102,7 @@ def test_a_killed_search_resumes_without_buying_an_answer_twice(storage, tmp_pat
 @pytest.mark.parametrize("storage", ["journal", "sqlite", "postgresql"], indirect=True)
 def test_two_processes_share_one_search_its_answers_and_its_budget(storage, tmp_path):
     notes = tmp_path / "notes"
-    options = {"trials": 8, "max_calls": 100, "latency": 0.01}
+    options = {"trials": 8, "max_calls": 100, "latency": 0.05, "meet": 2}
     pair = [start(storage, notes, **options) for _ in range(2)]
     cards = [card_of(process) for process in pair]
     assert len(prompts(notes)) <= 100
@@ -115,8 +115,8 @@ def test_two_processes_share_one_search_its_answers_and_its_budget(storage, tmp_
 @pytest.mark.parametrize("storage", ["journal", "postgresql"], indirect=True)
 def test_one_of_two_is_killed_and_the_other_finishes_within_the_budget(storage, tmp_path):
     notes = tmp_path / "notes"
-    options = {"trials": 8, "max_calls": 100, "latency": 0.01}
-    dying, living = start(storage, notes, **options, die=20), start(storage, notes, **options)
+    options = {"trials": 8, "max_calls": 100, "latency": 0.05, "meet": 2}
+    dying, living = start(storage, notes, **options, die=8), start(storage, notes, **options)
     dying.communicate(timeout=240)
     assert dying.returncode == -9
     card = card_of(living)
