@@ -5,6 +5,7 @@ their own constructors, and then restores DSPy's JSON state. There is no pickle,
 name, no address and no key in a file.
 """
 
+import copy
 import hashlib
 import json
 import logging
@@ -94,7 +95,7 @@ def bound(reranker: Reranker, lm: Any) -> Reranker:
 def to_dict(reranker: Reranker) -> dict[str, Any]:
     """The content of a program file."""
     structure = _structure(reranker)
-    state = _without_lm(reranker.dump_state())
+    state = {name: _unbound(each).dump_state() for name, each in reranker.named_parameters()}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -102,7 +103,7 @@ def to_dict(reranker: Reranker) -> dict[str, Any]:
         "program": structure,
         "signature_hash": fingerprint(structure),
         "lm": _alias(reranker),
-        "state": state,
+        "state": _without_lm(state),
         "card": dict(reranker.card),
     }
 
@@ -277,6 +278,14 @@ def _aliased(alias: Any) -> Any:
     from .models import aliases
 
     return aliases.named(alias) if isinstance(alias, str) else None
+
+
+def _unbound(parameter: Any) -> Any:
+    """A parameter without its LM, whose engine may be one that cannot be saved."""
+    bare = copy.copy(parameter)
+    if isinstance(bare, dspy.Predict):
+        bare.lm = None
+    return bare
 
 
 def _without_lm(state: Any) -> Any:

@@ -198,3 +198,11 @@ def test_what_is_no_json_is_refused_and_the_old_file_stays(tmp_path):
     with pytest.raises(ProgramError, match="JSON"):
         dr.save(dr.MergeSort(dr.PairwiseJudge(temperature=float("nan"))), path)
     assert path.read_text() == before
+
+
+def test_a_program_with_a_model_of_its_own_is_saved_without_it_also_where_dspy_cannot(tmp_path):
+    program, lm = dr.ScoreSort(dr.PointwiseJudge()), scripted_lm("2")
+    program.set_lm(lm)
+    dr.save(program, tmp_path / "p.json")
+    assert dr.load(tmp_path / "p.json").judge.predict.lm is None
+    assert program.judge.predict.lm is lm

@@ -141,6 +141,13 @@ def test_the_identity_changes_with_program_model_and_top_k():
     assert identity_of(graded(), lm) == found[0]
 
 
+def test_the_identity_goes_by_the_model_that_a_program_has_of_its_own():
+    lm, other = scripted_lm("2"), scripted_lm("2", model="scripted/other")
+    bound = graded()
+    bound.set_lm(other)
+    assert identity_of(bound, lm) == identity_of(graded(), other)
+
+
 def test_the_identity_does_not_change_with_the_key():
     one, other = (dspy.LM("openai/gpt-4o-mini", api_key=key) for key in ("a", "b"))
     assert identity_of(graded(), one) == identity_of(graded(), other)
