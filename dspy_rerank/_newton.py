@@ -16,11 +16,13 @@ class Curve(NamedTuple):
         value: The log-likelihood.
         slope: Its gradient.
         bend: Product of its negated Hessian with a vector.
+        scale: Roughly the diagonal of that Hessian, above 0.
     """
 
     value: float
     slope: Vector
     bend: Callable[[Vector], Vector]
+    scale: Vector
 
 
 Objective = Callable[[Vector], Curve]
@@ -34,31 +36,33 @@ def climb(objective: Objective, start: Vector, steps: int = 50) -> Vector:
         if steepest < 1e-8:
             break
         # A rough step is enough far from the top; near it, steps this exact still square the error.
-        step = _solve(curve.bend, curve.slope, min(0.1, steepest))
-        after = objective(here + step)
-        while after.value < curve.value and np.abs(step).max() > 1e-9:
+        step = solve(curve, curve.slope, min(0.3, steepest))
+        after, rounding = objective(here + step), 1e-12 * abs(curve.value)
+        while after.value < curve.value - rounding and np.abs(step).max() > 1e-9:
             step = step / 2
             after = objective(here + step)
         here, curve = here + step, after
     return here
 
 
-def _solve(bend: Callable[[Vector], Vector], target: Vector, error: float) -> Vector:
-    """Solves ``bend(x) = target`` for a positive definite linear map, by conjugate gradients.
+def solve(curve: Curve, target: Vector, error: float) -> Vector:
+    """Solve ``curve.bend(x) = target``, by conjugate gradients with its scale as preconditioner.
 
     Stops when the residual is that share of the target.
 
     No LAPACK: its threads cost more than these small systems where cores are few or shared.
     """
     x, residual = np.zeros_like(target), target
-    direction, size = residual, float(residual @ residual)
+    direction = residual / curve.scale
+    size = float(residual @ direction)
     enough = size * error**2
     for _ in range(2 * len(target)):
         if size <= enough:
             break
-        bent = bend(direction)
+        bent = curve.bend(direction)
         length = size / float(direction @ bent)
         x, residual = x + length * direction, residual - length * bent
-        previous, size = size, float(residual @ residual)
-        direction = residual + size / previous * direction
+        scaled = residual / curve.scale
+        previous, size = size, float(residual @ scaled)
+        direction = scaled + size / previous * direction
     return x

@@ -4,6 +4,8 @@ Measured on a pair with empty passages: 34 prompt tokens and 1 answer token, aga
 with DSPy's ChatAdapter.
 """
 
+import copy
+from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
 import dspy
@@ -129,12 +131,28 @@ COMPACT = CompactAdapter()
 CONTINUING = CompactAdapter(cue=True)
 
 
-def without_fallback(adapter: dspy.Adapter) -> dspy.Adapter:
-    """The same adapter, but never asking the model a second time behind our back."""
-    if not getattr(adapter, "use_json_adapter_fallback", False):
-        return adapter
-    import copy
+NESTED = 1000
+"""Opening brackets above which an answer is not read as JSON: DSPy's repair of 20,000 takes
+seconds, on the loop that serves all other questions."""
 
-    single = copy.copy(adapter)
-    single.use_json_adapter_fallback = False  # pyright: ignore[reportAttributeAccessIssue]
+
+def without_fallback(adapter: dspy.Adapter) -> dspy.Adapter:
+    """The same adapter, but never asking the model a second time behind our back.
+
+    One for JSON leaves answers alone that nest without an end.
+    """
+    nests = isinstance(adapter, dspy.JSONAdapter)
+    if not nests and not getattr(adapter, "use_json_adapter_fallback", False):
+        return adapter
+    single: Any = copy.copy(adapter)
+    single.use_json_adapter_fallback = False
+    if nests:
+        single.parse = partial(_parse_flat, adapter)
     return single
+
+
+def _parse_flat(adapter: dspy.Adapter, signature: Any, completion: str) -> dict[str, Any]:
+    if sum(map(completion.count, "{[(")) > NESTED:
+        name = type(adapter).__name__
+        raise AdapterParseError(adapter_name=name, signature=signature, lm_response=completion)
+    return adapter.parse(signature, completion)

@@ -7,14 +7,14 @@ Two kinds of data make a grid. *Weak orders* (tiers of positions, best tier firs
 """
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import accumulate, permutations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._newton import Curve, Objective, Vector, climb
+from ._luce import choices_of, luce, stiffness
+from ._newton import Curve, Objective, Vector, climb, solve
 from .errors import InputError
 
 Matrix = NDArray[np.float64]
@@ -33,22 +33,6 @@ class Posterior(NamedTuple):
 
     mean: Vector
     sd: Vector
-
-
-class _Choices(NamedTuple):
-    """Successive choices, the form in which Plackett-Luce reads weak orders.
-
-    Attributes:
-        item: Row per choice: who stood for election, filled up with item 0.
-        log_share: The log of the share with which each of them stood; that of a filling is -inf.
-        weight: How much each choice counts.
-        credit: How often each item was chosen, by weight.
-    """
-
-    item: NDArray[np.intp]
-    log_share: Matrix
-    weight: Vector
-    credit: Vector
 
 
 def plackett_luce(
@@ -80,8 +64,8 @@ def plackett_luce(
     Returns:
         n strengths; items that no order separates are equal to about nine decimals.
     """
-    choices = _choices(orders, weights, n)
-    objective, mean = _posterior(lambda s: _luce(choices, s), n, prior_mean, prior_sd)
+    choices = choices_of(orders, weights, n)
+    objective, mean = _posterior(lambda s: luce(choices, s), n, prior_mean, prior_sd)
     return climb(objective, mean if start is None else np.asarray(start, dtype=float))
 
 
@@ -94,10 +78,35 @@ def plackett_luce_posterior(
     prior_sd: float = 1.0,
 ) -> Posterior:
     """Plackett-Luce strengths with their standard deviations; see ``plackett_luce``."""
-    choices = _choices(orders, weights, n)
-    mean = climb(*_posterior(lambda s: _luce(choices, s), n, prior_mean, prior_sd))
-    precision = _information(choices, mean) + np.eye(n) * prior_sd**-2
-    return Posterior(mean, np.sqrt(np.diag(np.linalg.inv(precision))))
+    choices = choices_of(orders, weights, n)
+    objective, start = _posterior(lambda s: luce(choices, s), n, prior_mean, prior_sd)
+    mean = climb(objective, start)
+    curve, axes = objective(mean), np.eye(n)
+    variances = [solve(curve, axes[item], 1e-6)[item] for item in range(n)]
+    return Posterior(mean, np.sqrt(np.array(variances)))
+
+
+def plackett_luce_spread(
+    orders: Sequence[WeakOrder],
+    strengths: Sequence[float] | Vector,
+    *,
+    weights: Sequence[float] | None = None,
+    prior_sd: float = 1.0,
+) -> Vector:
+    """Standard deviation of each strength, given those of all others.
+
+    In one step, without a system of equations. It is less than ``plackett_luce_posterior`` says,
+    by what all strengths have in common, which tells nothing about their order: some 3 percent
+    for a hundred items in windows of twenty.
+
+    Args:
+        orders: As for ``plackett_luce``.
+        strengths: What it made of them.
+        weights: How much each order counts; 1 each when left out.
+        prior_sd: Standard deviation of the prior, above 0.
+    """
+    point = np.asarray(strengths, dtype=float)
+    return (stiffness(choices_of(orders, weights, len(point)), point) + prior_sd**-2) ** -0.5
 
 
 def bradley_terry(
@@ -186,93 +195,17 @@ def _points(tiers: WeakOrder) -> Iterator[tuple[int, int, float]]:
         yield from ((winner, loser, 0.5) for winner, loser in permutations(tier, 2))
 
 
-def _choices(orders: Sequence[WeakOrder], weights: Sequence[float] | None, n: int) -> _Choices:
-    listed = [[item for tier in tiers for item in tier] for tiers in orders]
-    width = max(map(len, listed), default=0)
-    items, shares, counts = [np.zeros((0, width), np.intp)], [np.zeros((0, width))], [np.zeros(0)]
-    credit = np.zeros(n)
-    given = [1.0] * len(orders) if weights is None else weights
-    for tiers, members, weight in zip(orders, listed, given, strict=True):
-        share, each = _shares(tuple(map(len, tiers)), width)
-        row = np.array(members + [0] * (width - len(members)), dtype=np.intp)
-        items.append(np.broadcast_to(row, share.shape))
-        shares.append(share)
-        counts.append(np.full(len(share), weight))
-        credit[members] += weight * each
-    return _Choices(
-        np.concatenate(items),
-        np.concatenate(shares),
-        np.concatenate(counts),
-        credit,
-    )
-
-
-@lru_cache(maxsize=16)
-def _shares(sizes: tuple[int, ...], width: int) -> tuple[Matrix, Vector]:
-    """Log shares of an order's members in each of its choices, and how often each was chosen.
-
-    Of t tied items, j are gone before choice j and nobody knows which: each stands with 1 - j/t.
-    What is left at the end was not chosen from, unless the order is one tier.
-    """
-    ends, whole = list(accumulate(sizes)), sum(sizes)
-    share, chosen = np.zeros((max(0, whole - 1), width)), np.zeros(whole)
-    for size, end in zip(sizes, ends, strict=True):
-        start = end - size
-        count = size if end < whole else size - 1 if start == 0 else 0
-        share[start : start + count, start:whole] = 1.0
-        share[start : start + count, start:end] -= np.arange(count)[:, None] / max(size, 1)
-        chosen[start:end] = count / max(size, 1)
-    rows = whole - sizes[-1] if len(sizes) > 1 else max(0, whole - 1)
-    with np.errstate(divide="ignore"):
-        return np.log(share[:rows]), chosen
-
-
-def _luce(choices: _Choices, strength: Vector) -> Curve:
-    item, n = choices.item, len(strength)
-    chance, log_total = _chances(choices, strength)
-    weighted = chance * choices.weight[:, None]
-    expected = _gathered(item, weighted, n)
-    value = choices.credit @ strength - choices.weight @ log_total
-
-    def bend(v: Vector) -> Vector:
-        mean = np.einsum("ci,ci->c", chance, v[item])
-        return expected * v - _gathered(item, weighted * mean[:, None], n)
-
-    return Curve(float(value), choices.credit - expected, bend)
-
-
-def _chances(choices: _Choices, strength: Vector) -> tuple[Matrix, Vector]:
-    """The chance of everyone in each choice, and the log of what the chances are shares of."""
-    utility = choices.log_share + strength[choices.item]
-    peak = utility.max(axis=1, keepdims=True, initial=-np.inf)
-    mass = np.exp(utility - peak)
-    total = mass.sum(axis=1, keepdims=True)
-    return mass / total, (peak + np.log(total)).ravel()
-
-
-def _information(choices: _Choices, strength: Vector) -> Matrix:
-    """The negated Hessian of ``_luce``, as a matrix."""
-    chance, _ = _chances(choices, strength)
-    rows, n = len(chance), len(strength)
-    cells = choices.item + n * np.arange(rows)[:, None]
-    table = _gathered(cells, chance, rows * n).reshape(rows, n)
-    weighted = table * choices.weight[:, None]
-    return np.diag(weighted.sum(axis=0)) - table.T @ weighted
-
-
-def _gathered(item: NDArray[np.intp], amount: Matrix, n: int) -> Vector:
-    return np.bincount(item.ravel(), amount.ravel(), minlength=n).astype(np.float64)
-
-
 def _terry(won: Matrix, strength: Vector) -> Curve:
     gap = strength[:, None] - strength[None, :]
     surprise = np.logaddexp(0.0, -gap)
     chance, games = np.exp(-surprise), won + won.T
     pull = games * chance * chance.T
+    stiff = pull.sum(axis=1)
     return Curve(
         -float((won * surprise).sum()),
         (won - games * chance).sum(axis=1),
-        lambda v: pull.sum(axis=1) * v - np.einsum("ij,j->i", pull, v),
+        lambda v: stiff * v - np.einsum("ij,j->i", pull, v),
+        stiff,
     )
 
 
@@ -294,6 +227,7 @@ def _posterior(
             curve.value - precision * float(gap @ gap) / 2,
             curve.slope - precision * gap,
             lambda v: curve.bend(v) + precision * v,
+            curve.scale + precision,
         )
 
     return objective, mean

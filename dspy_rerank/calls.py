@@ -33,6 +33,7 @@ from .decisions import decides, once
 from .errors import Deferred, NoModelError, RerankError
 from .hiding import blot
 from .limits import limit_of, paces_itself
+from .patience import patience, patience_with
 from .reading.unwrap import thought
 from .reserving import Call, proved, reserve
 from .types import Failure, Usage
@@ -208,7 +209,8 @@ async def _paced(asked: Call, signature: type[dspy.Signature] | None) -> Reply:
     tokens = sum(len(str(v)) for v in asked.inputs.values()) // 4 + 1 if limit.tpm else 0
     async with limit.turn(tokens):
         try:
-            reply = await _call(asked, signature)
+            async with patience(patience_with(asked.lm), getattr(asked.lm, "model", None)):
+                reply = await _call(asked, signature)
         except LMRateLimitError as error:
             limit.refused(retry_after(error))
             raise
@@ -231,17 +233,15 @@ async def _call(asked: Call, signature: type[dspy.Signature] | None) -> Reply:
         except (LMError, RerankError, OSError, ImportError) as error:
             if isinstance(error.__cause__, LimitReached | Deferred):
                 raise error.__cause__ from None
-            if blot(error, asked.lm):
-                raise error from None
+            blot(error, asked.lm)
             raise
-        except ValueError as error:  # DSPy's: a decision is no distribution, a text has half a
-            unread = decides(lm) or isinstance(error, UnicodeError)  # surrogate pair
-            if not (unread and capture.answered):
+        except (ValueError, RecursionError) as error:
+            if not (capture.answered and (decides(lm) or _unreadable(error))):
                 raise _named(error, lm) from error
             problem = str(error).partition("\n")[0]
         except Exception as error:
-            named = _named(error, lm)
-            raise named from (None if blot(named, asked.lm) else error)
+            blot(error, asked.lm)
+            raise _named(error, lm) from error
     tokens = capture.tokens(parsed)
     _strip_logprobs(parsed)
     text = capture.text(parsed)
@@ -254,6 +254,11 @@ async def _call(asked: Call, signature: type[dspy.Signature] | None) -> Reply:
         counted=capture.cached or capture.counted,
         thought=capture.reasoned or thought(text),
     )
+
+
+def _unreadable(error: Exception) -> bool:
+    """Whether it is the answer at fault: half a surrogate pair, or nested without an end."""
+    return any(isinstance(e, UnicodeError | RecursionError) for e in (error, error.__cause__))
 
 
 def _named(error: Exception, lm: Any) -> CallError:

@@ -190,7 +190,7 @@ def _entry_cost(entry: Mapping[str, Any]) -> float | None:
 
 def _copies(lm: Any) -> bool:
     """Whether a copy of an LM is as good as the LM: one of DSPy's own class, or of ours."""
-    return type(lm) is dspy.LM or (isinstance(lm, dspy.LM) and getattr(lm, "paced", False))
+    return type(lm) is dspy.LM or (isinstance(lm, dspy.LM) and getattr(lm, "ours", False))
 
 
 def _details(usage: Mapping[str, Any]) -> int:

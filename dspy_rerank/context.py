@@ -94,6 +94,12 @@ def window_of(lm: Any, *, tables: bool = True) -> int | None:
     return told or None
 
 
+def needs_table(lm: Any) -> bool:
+    """Whether ``window_of`` would have to read a table now."""
+    told, engine = window_of(lm, tables=False), getattr(lm, "engine", None)
+    return told is None and isinstance(engine, str) and _looked_up.get(lm) is None
+
+
 def learn(lm: Any, error: BaseException, call: Call) -> int:
     """The size that a refusal tells of, kept for all later questions to the LM.
 

@@ -150,11 +150,14 @@ class SystemOne(TypeSafe):
     @contextmanager
     def _speaking(self) -> Iterator[None]:
         """The SDK's errors in DSPy's terms, without keys."""
+        problem = None
         try:
             yield
         except _sdk().TypeSafeError as error:
             secrets = (self._key(), os.environ.get(KEY_VARIABLE))
-            raise translated(error, self.model, [s for s in secrets if s]) from None
+            problem = translated(error, self.model, [s for s in secrets if s])
+        if problem is not None:  # raised out here, it does not refer to what the SDK said
+            raise problem
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self

@@ -12,6 +12,7 @@ from .defaults import resolve_lm
 from .errors import InputError
 from .metrics import parse_metric, score_order
 from .ranking import Ranking
+from .shown import dollars
 from .sorters import Reranker
 from .stats import Interval, bootstrap_mean, paired_interval
 from .types import Usage
@@ -108,13 +109,19 @@ class Evaluation:
             f"{self.dataset}: {self.queries} queries; gain over {self.rows[0].name}, "
             "95% interval (* clear of zero, p < 0.05)"
         )
-        return "\n".join([head, *table(self.cells())])
+        lines = [line.rstrip() for line in table(self.cells())]
+        return "\n".join([head, *lines, *self._unpriced()])
 
     def cells(self) -> list[list[str]]:
-        """The table as text, header first."""
+        """The table as text, header first; dollars are ``?`` where a price is unknown."""
         header = ["", *(m for metric in self.metrics for m in (metric, "gain"))]
-        usage = ["calls/query", "cached", "tokens/query", "s/query", "unknown", "degraded"]
-        return [[*header, *usage], *(self._cells(row) for row in self.rows)]
+        return [[*header, *_USED], *(self._cells(row) for row in self.rows)]
+
+    def _unpriced(self) -> list[str]:
+        """Why the dollars of some rows are unknown, one line a reason."""
+        unpriced = [row.usage for row in self.rows if row.usage.cost is None and _asked(row.usage)]
+        reasons = dict.fromkeys(used.cost_reason or "no call was answered" for used in unpriced)
+        return [f"? = dollars unknown: {reason}" for reason in reasons]
 
     def _cells(self, row: Row) -> list[str]:
         cells = [row.name]
@@ -122,13 +129,35 @@ class Evaluation:
             cells.append(f"{row.mean(metric).mean:.4f}")
             base = self.rows[0]
             cells.append("" if row is base else _gain(self.gain(metric, row.name, base.name)))
-        if not row.rankings:
-            return [*cells, "", "", "", "", "", ""]
-        count, used = max(1, self.queries), row.usage
-        tokens = used.prompt_tokens + used.completion_tokens
-        cached = f"{100 * used.cached_calls / max(1, used.calls):.0f}%"
-        per = (f"{tokens / count:.0f}", f"{used.seconds / count:.2f}")
-        return [*cells, f"{used.calls / count:.1f}", cached, *per, *map(str, _trouble(row))]
+        return cells + (_used(row, self.queries) if row.rankings else [""] * len(_USED))
+
+
+_USED = ("calls/query", "cached", "tokens/query", "$/query", "s/query", "unknown", "degraded")
+
+
+def _used(row: Row, queries: int) -> list[str]:
+    """What a row has cost, under the headings of `_USED`."""
+    count, used = max(1, queries), row.usage
+    return [
+        f"{used.calls / count:.1f}",
+        f"{100 * used.cached_calls / max(1, used.calls):.0f}%",
+        f"{(used.prompt_tokens + used.completion_tokens) / count:.0f}",
+        _dollars(used, count),
+        f"{used.seconds / count:.2f}",
+        str(row.unknowns),
+        str(row.degraded),
+    ]
+
+
+def _dollars(used: Usage, queries: int) -> str:
+    """Dollars a query."""
+    if used.cost is None:
+        return "?" if _asked(used) else "0"
+    return dollars(used.cost / queries)
+
+
+def _asked(used: Usage) -> int:
+    return used.calls + used.failed_calls
 
 
 def finite(interval: Interval) -> dict[str, Any]:
@@ -136,10 +165,6 @@ def finite(interval: Interval) -> dict[str, Any]:
     bad = (math.inf, -math.inf)
     values = asdict(interval).items()
     return {n: None if v in bad or v != v else v for n, v in values}
-
-
-def _trouble(row: Row) -> tuple[int, int]:
-    return row.unknowns, row.degraded
 
 
 def _gain(interval: Interval) -> str:

@@ -5,7 +5,8 @@ Blending z-scored judge scores with the z-scored negative logarithm of the incom
 """
 
 from collections.abc import Sequence
-from math import isfinite
+from functools import lru_cache
+from math import isfinite, log
 
 import numpy as np
 
@@ -25,7 +26,12 @@ def first_stage(documents: Sequence[Document], source: str = "rank") -> list[flo
     given = [float(d.score) for d in documents if d.score is not None and isfinite(d.score)]
     if source == "score" and len(given) == len(documents) and len(set(given)) > 1:
         return zscores(given)
-    return zscores([-float(np.log(rank)) for rank in range(1, len(documents) + 1)])
+    return list(_by_rank(len(documents)))
+
+
+@lru_cache(maxsize=64)
+def _by_rank(n: int) -> tuple[float, ...]:
+    return tuple(zscores([-log(rank) for rank in range(1, n + 1)]))
 
 
 def zscores(values: Sequence[float]) -> list[float]:

@@ -104,8 +104,13 @@ def to_dict(reranker: Reranker) -> dict[str, Any]:
         "signature_hash": fingerprint(structure),
         "lm": _alias(reranker),
         "state": _without_lm(state),
-        "card": dict(reranker.card),
+        "card": _timeless(reranker.card),  # same seed, same file
     }
+
+
+def _timeless(card: Any) -> Any:
+    known = isinstance(card, Mapping)
+    return {n: _timeless(v) for n, v in card.items() if n != "seconds"} if known else card
 
 
 def from_dict(content: Any, *, classes: Iterable[type] = ()) -> Reranker:

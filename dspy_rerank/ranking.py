@@ -1,12 +1,12 @@
 """What comes out: every document once, with its audit trail and its price."""
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, overload
 
+from .shown import dollars, lines, page
 from .trec import run_line
 from .types import Document, Judgment, Usage
 
@@ -145,7 +145,7 @@ class Ranking(Sequence[Ranked]):
         given = [item.score for item in self.items]
         falling = all(a is not None and b is not None and a > b for a, b in pairwise(given))
         usable = falling and None not in given
-        lines = [
+        rows = [
             run_line(
                 qid,
                 str(item.index) if item.id is None else str(item.id),
@@ -155,7 +155,7 @@ class Ranking(Sequence[Ranked]):
             )
             for item in self.items
         ]
-        return "\n".join(lines) + ("\n" if lines else "")
+        return "\n".join(rows) + ("\n" if rows else "")
 
     def to_pandas(self) -> Any:
         """A data frame, one row a document.
@@ -176,9 +176,7 @@ class Ranking(Sequence[Ranked]):
 
     def table(self, width: int = 90) -> str:
         """One line a document, cut to a width in characters, then the bill."""
-        head = f"{'rank':>4} {'was':>4} {'score':>8}  document"
-        lines = [head, *(_line(item, width) for item in self.items), self.summary()]
-        return "\n".join(lines)
+        return "\n".join([*lines(self, width), self.summary()])
 
     def __repr__(self) -> str:
         return f"<Ranking of {len(self)}/{self.n}: {self.summary()}>"
@@ -187,7 +185,7 @@ class Ranking(Sequence[Ranked]):
         """One line: what it cost and whether anything went wrong."""
         used = self.usage
         why = f" ({used.cost_reason})" if used.cost_reason else ""
-        money = f"cost unknown{why}" if used.cost is None else f"${used.cost:.4f}"
+        money = f"cost unknown{why}" if used.cost is None else f"${dollars(used.cost)}"
         tokens = used.prompt_tokens + used.completion_tokens
         parts = [
             f"{used.calls} calls ({used.cached_calls} cached), {used.rounds} rounds",
@@ -213,12 +211,7 @@ class Ranking(Sequence[Ranked]):
         return import_module(".seeing", __package__).replay(self)
 
     def _repr_html_(self) -> str:
-        cells = "".join(_html_row(item) for item in self.items)
-        return (
-            "<table><thead><tr><th>rank</th><th>was</th><th>score</th>"
-            '<th style="text-align:left">document</th></tr></thead>'
-            f"<tbody>{cells}</tbody></table><p>{html.escape(self.summary())}</p>"
-        )
+        return page(self)
 
 
 _COLUMNS = (
@@ -233,30 +226,6 @@ def _row(item: Ranked) -> dict[str, Any]:
 def _judgment(judgment: Judgment) -> dict[str, Any]:
     kept = asdict(judgment)
     return {name: value for name, value in kept.items() if value not in (None, "", ())}
-
-
-def _score(item: Ranked) -> str:
-    """The score, marked where the confidence is low."""
-    number = "-" if item.score is None else f"{item.score:.3f}"
-    return f"{number}?" if item.low_confidence else number
-
-
-def _brief(item: Ranked, width: int) -> str:
-    words = " ".join(item.text.split())
-    label = f"[{item.id}] " if item.id is not None else ""
-    shown = label + words
-    return shown if len(shown) <= width else shown[: width - 3] + "..."
-
-
-def _line(item: Ranked, width: int) -> str:
-    numbers = f"{item.rank:>4} {item.index + 1:>4} {_score(item):>8}  "
-    return numbers + _brief(item, max(20, width - len(numbers)))
-
-
-def _html_row(item: Ranked) -> str:
-    cells = (item.rank, item.index + 1, _score(item))
-    numbers = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr>{numbers}<td style="text-align:left">{html.escape(_brief(item, 120))}</td></tr>'
 
 
 def assemble(

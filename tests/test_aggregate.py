@@ -6,6 +6,7 @@ import choix
 import numpy as np
 import pytest
 
+from dspy_rerank._luce import choices_of, luce, stiffness
 from dspy_rerank.aggregate import (
     borda,
     bradley_terry,
@@ -13,6 +14,7 @@ from dspy_rerank.aggregate import (
     descending,
     plackett_luce,
     plackett_luce_posterior,
+    plackett_luce_spread,
     rrf,
     wins,
 )
@@ -135,3 +137,50 @@ def test_rrf_by_hand():
 
 def test_descending_keeps_the_order_of_ties():
     assert descending([0.1, 0.3, 0.3 + 1e-12, 0.2]) == (1, 2, 3, 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_orders_without_ties_are_read_as_among_others_with_ties(seed):
+    """Orders without ties are added up in a shorter way, which a tie of strangers rules out."""
+    orders = strict(*random_orders(seed))
+    among_ties = plackett_luce([*orders, [(9, 10)]], 11)
+    np.testing.assert_allclose(plackett_luce(orders, 9), among_ties[:9], atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_the_search_starts_changes_nothing(seed):
+    orders = strict(*random_orders(seed))
+    start = np.random.default_rng(seed).normal(size=9)
+    np.testing.assert_allclose(
+        plackett_luce(orders, 9, start=start), plackett_luce(orders, 9), atol=1e-8
+    )
+    best = plackett_luce(orders, 9)
+    np.testing.assert_allclose(plackett_luce(orders, 9, start=best), best, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_spread_given_the_others_is_less_than_that_of_the_posterior(seed):
+    orders = strict(*random_orders(seed))
+    posterior = plackett_luce_posterior(orders, 9)
+    assert all(plackett_luce_spread(orders, posterior.mean) < posterior.sd)
+
+
+def test_the_spread_of_one_pair_is_that_of_a_logistic_choice():
+    """Curvature a quarter at equal strengths, and the prior's precision."""
+    spread = plackett_luce_spread([[(0,), (1,)]], [0.0, 0.0, 5.0], prior_sd=2.0)
+    np.testing.assert_allclose(spread, [2**0.5, 2**0.5, 2.0])
+
+
+def test_curvature_of_ties_is_that_of_the_gradient():
+    """Against differences of the gradient, with tiers of several and weights."""
+    orders = [[(0, 1), (2,), (3, 4)], [(4, 2), (0,)], [(1, 3, 0)], [(2,), (0, 1, 3, 4)]]
+    choices = choices_of(orders, [1.0, 0.5, 2.0, 1.5], 5)
+    point, step = np.array([0.3, -0.4, 0.1, 0.8, -0.2]), 1e-6
+    slopes = [
+        (luce(choices, point + step * axis).slope - luce(choices, point - step * axis).slope)
+        / (-2 * step)
+        for axis in np.eye(5)
+    ]
+    bends = [luce(choices, point).bend(axis) for axis in np.eye(5)]
+    np.testing.assert_allclose(bends, slopes, atol=1e-7)
+    np.testing.assert_allclose(stiffness(choices, point), np.diag(bends), atol=1e-12)

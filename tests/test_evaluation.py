@@ -66,3 +66,41 @@ def test_labels_never_reach_the_model():
 def test_unusable_arguments_say_what_was_expected(data, metrics, says):
     with pytest.raises(InputError, match=says):
         dr.evaluate(dr.MergeSort(oracle_judge(GRADES, "pairwise")), data, metrics)
+
+
+def shown(lm):
+    """The table's columns and rows by name, and what stands below it."""
+    lines = str(dr.evaluate(dr.ScoreSort(dr.PointwiseJudge()), EXAMPLES, lm=lm)).splitlines()
+    header, row = (lines[i].split() for i in (1, 3))
+    return dict(zip(reversed(header), reversed(row), strict=False)), lines[4:]
+
+
+def test_the_table_has_calls_tokens_and_dollars_a_query():
+    lm = scripted_lm("2")
+    dr.models.set_price(lm, input_cost_per_token=0.5, output_cost_per_token=1.0)
+    used = dr.evaluate(dr.ScoreSort(dr.PointwiseJudge()), EXAMPLES, lm=lm)["reranker"].usage
+    cells, below = shown(lm)
+    assert float(cells["calls/query"]) == used.calls / 8 == 3
+    tokens = used.prompt_tokens + used.completion_tokens
+    assert float(cells["tokens/query"]) == pytest.approx(tokens / 8, abs=0.5)
+    assert float(cells["$/query"]) == pytest.approx(used.cost / 8, abs=1e-4)
+    assert below == []
+
+
+def test_small_sums_keep_two_figures():
+    lm = scripted_lm("2")
+    dr.models.set_price(lm, input_cost_per_token=1e-9, output_cost_per_token=1e-9)
+    cells, _ = shown(lm)
+    assert 0 < float(cells["$/query"]) < 1e-5
+
+
+def test_dollars_that_nobody_knows_are_a_question_mark_with_the_reason():
+    cells, below = shown(scripted_lm("2"))
+    assert cells["$/query"] == "?"
+    assert below == ["? = dollars unknown: no price is known for scripted/model"]
+
+
+def test_functions_cost_nothing():
+    found = dr.evaluate(dr.MergeSort(oracle_judge(GRADES, "pairwise")), EXAMPLES)
+    header, _, row = found.cells()
+    assert row[header.index("$/query")] == "0"

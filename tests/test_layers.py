@@ -9,11 +9,12 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "dspy_rerank"
 FOUNDATION = {"types", "errors"}
-PURE = FOUNDATION | {"aggregate", "_newton"}
+PURE = FOUNDATION | {"aggregate", "_newton", "_luce"}
 ALLOWED = {
     "types": set(),
     "errors": set(),
-    "aggregate": FOUNDATION | {"_newton"},
+    "_luce": {"_newton"},
+    "aggregate": FOUNDATION | {"_newton", "_luce"},
     "trec": FOUNDATION,
     "metrics": FOUNDATION | {"trec"},
     "stats": FOUNDATION,

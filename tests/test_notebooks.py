@@ -1,6 +1,7 @@
 """Every notebook's code runs, cell after cell, and its outputs were written by such a run."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,16 @@ def test_outputs_are_those_of_one_run_from_top_to_bottom(path):
     outputs = [output for cell in cells for output in cell["outputs"]]
     assert outputs
     assert not [output for output in outputs if output["output_type"] == "error"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_say_nothing_of_the_machine_that_wrote_them(path):
+    outputs = [output for cell in code_cells(path) for output in cell["outputs"]]
+    for output in outputs:
+        output.get("data", {}).pop("image/png", None)
+    shown = json.dumps(outputs)
+    assert not re.findall(r"Warning:|/(?:tmp|root|home|Users|work|usr)/", shown)
+    assert json.loads(path.read_text())["metadata"]["language_info"] == {"name": "python"}
 
 
 @pytest.mark.parametrize("path", [as_case(path) for path in NOTEBOOKS])

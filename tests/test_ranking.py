@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from dataclasses import replace
 
 import dspy
 import pytest
@@ -63,6 +65,36 @@ def test_the_flag_shows_in_every_form():
     assert "1 with confidence below 0.6 (?)" in table[-1]
     assert "<td>2.000?</td>" in ranking._repr_html_()
     assert list(ranking.to_pandas()["low_confidence"]) == [True, False, False]
+
+
+def test_a_notebook_shows_each_confidence_and_where_it_comes_from():
+    shown = ranked()._repr_html_()
+    assert "<th>confidence</th>" in shown
+    cells = re.findall(r'<td title="confidence_source: (\w+)">([^<]*)</td>', shown)
+    assert cells == [("stated", "0.40"), ("stated", "0.90"), ("stated", "0.60")]
+
+
+def test_a_notebook_shows_that_a_confidence_is_unknown():
+    lm = scripted_lm("2")
+    with dspy.context(lm=lm):
+        shown = dr.ScoreSort(dr.PointwiseJudge())("q", ["x"]).ranking._repr_html_()
+    assert '<td title="confidence_source: none">-</td>' in shown
+
+
+def test_a_notebook_shows_texts_and_does_not_run_them():
+    judge = dr.FunctionJudge(lambda query, passages: 1.0, "pointwise")
+    text = "<script>alert(1)</script>"
+    shown = dr.ScoreSort(judge)("q", [dr.Document(text, id="<b>")]).ranking._repr_html_()
+    assert "[&lt;b&gt;] &lt;script&gt;" in shown
+    assert "<script" not in shown
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [(0.0, "$0,"), (3.21e-05, "$0.000032,"), (0.0123456, "$0.0123,"), (12, "$12.0")],
+)
+def test_the_bill_keeps_the_figures_that_count(cost, shown):
+    assert shown in replace(ranked(), usage=dr.Usage(calls=1, cost=cost)).summary()
 
 
 def test_the_threshold_is_kept_in_a_saved_program(tmp_path):

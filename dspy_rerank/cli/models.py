@@ -3,17 +3,19 @@
 import argparse
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import dspy
 
 from .. import models
 from ..defaults import EMBEDDED
 from ..errors import InputError
+from ..models._config import Deployment
 from ..models.aliases import Aliases, deployments, rates
 from ..models.probe import Probe, probe
 from ._app import FAILED
 from ._common import add_json
-from ._show import emit, say, show_table
+from ._show import complain, emit, say, show_table
 
 
 def add_to(commands: Any) -> None:
@@ -62,9 +64,15 @@ def _aliases(loaded: Aliases, as_json: bool) -> int:
         found = {"config": loaded.config.source, "aliases": rows}
         emit({**found, "unused": list(loaded.config.unused)})
         return 0
-    cells = [[row["alias"], ", ".join(row["models"]), ", ".join(row["fallbacks"]) or "-",
-              *(_number(row[name]) for name in ("rpm", "tpm", "at_once"))]
-             for row in rows]  # fmt: skip
+    cells = [
+        [
+            row["alias"],
+            ", ".join(map(_placed, row["models"], row["places"])),
+            ", ".join(row["fallbacks"]) or "-",
+            *(_number(row[name]) for name in ("rpm", "tpm", "at_once")),
+        ]
+        for row in rows
+    ]
     show_table([["alias", "models", "fallbacks", "rpm", "tpm", "at once"], *cells])
     return 0
 
@@ -74,9 +82,21 @@ def _alias_row(loaded: Aliases, alias: str) -> dict[str, Any]:
     return {
         "alias": alias,
         "models": [deployment.model for deployment in group],
+        "places": [_place(deployment) for deployment in group],
         "fallbacks": list(loaded.config.fallbacks.get(alias, ())),
         **rates(group),
     }
+
+
+def _place(deployment: Deployment) -> str:
+    """Host and port of its server, or the variable that holds the address; else empty."""
+    params = deployment.params
+    base = str(params.get("api_base") or params.get("base_url") or "")
+    return urlsplit(base).netloc.rpartition("@")[2] or base.partition("?")[0]
+
+
+def _placed(model: str, place: str) -> str:
+    return f"{model} ({place})" if place else model
 
 
 def _ask(arguments: argparse.Namespace, loaded: Aliases | None) -> int:
@@ -108,7 +128,8 @@ def _probed(arguments: argparse.Namespace, loaded: Aliases | None) -> Iterator[t
         raise InputError(f"there is no alias {arguments.name!r}; the file has {', '.join(loaded)}")
     for alias in [arguments.name] if arguments.name else loaded:
         if "*" in alias:
-            continue  # a pattern: what it stands for is not known before it is named
+            complain(f"{alias} is a pattern, which is not asked; name a model that fits it")
+            continue
         for name, deployment, made in deployments(loaded, alias):
             table = deployment.model if thorough else None
             try:

@@ -14,8 +14,12 @@ from ..program import load
 from ..server.access import LOOPBACK_NAMES, check_host, keys_from
 from ..server.programs import Program, read_name
 from ._app import positive
+from ._cache import keep_in_memory
 from ._common import add_json, add_model
 from ._show import emit, say
+
+KEPT = 20_000
+"""Answers in memory, some 200 MiB."""
 
 KEY_VARIABLE = "DSPY_RERANK_API_KEY"
 
@@ -77,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     limits = server.Limits(**{f.name: getattr(arguments, f.name) for f in fields(server.Limits)})
     programs = _programs(arguments)
     app = server.create_app(programs, limits=limits, access=access)
-    dspy.configure_cache(memory_max_entries=20_000)
+    keep_in_memory(KEPT)
     _serve(app, arguments, programs, access.open)
     return 0
 

@@ -14,6 +14,7 @@ from ..streaming import run as rank_all
 from ..streaming.printed import Printed
 from ..streaming.running import GIVE_UP
 from ._app import FAILED, positive
+from ._cache import keep_in_memory
 from ._common import dollars, model, names_of, program_or_default, writable
 from ._progress import run_progress
 from ._show import complain, emit, note
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         give_up=arguments.give_up, judgments=not arguments.no_judgments,
         trec=not _as_lines(arguments.out),
     )  # fmt: skip
-    keep_no_answers()
+    keep_in_memory(0)
     with dspy.context(lm=lm):
         by = identity_of(reranker, lm, plan.top_k)
         with _results(arguments.out, by) as journal, _shown(source, arguments) as report:
@@ -142,13 +143,3 @@ def _concluded(summary: Summary, arguments: argparse.Namespace) -> int:
     elif not arguments.quiet:
         note(f"{summary}; results: {arguments.out}")
     return STOPPED if summary.stopped else 0 if summary.whole else FAILED
-
-
-def keep_no_answers() -> None:
-    """Let DSPy's cache on disk answer repeated questions, and keep none of them in memory."""
-    cache: Any = dspy.cache
-    if cache.enable_memory_cache:
-        dspy.configure_cache(
-            enable_disk_cache=cache.enable_disk_cache, disk_cache_dir=cache.disk_cache_dir,
-            enable_memory_cache=False,
-        )  # fmt: skip

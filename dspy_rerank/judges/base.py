@@ -13,11 +13,12 @@ from ..calibration import fit
 from ..errors import InputError
 from ..reading.labels import clean
 from ..reading.unwrap import unwrap
+from ..reserving import Call
 from ..settings import Settings
 from ..types import Group, Judgment, Kind
 from .asking import with_tokens
 from .deciding import Deciding
-from .defending import check_defence, defended, disarmed
+from .defending import check_defence, defended, guarded
 from .fitting import Fitting
 from .presenting import regrouped, rollouts, shuffled
 from .protocol import Answer, Failure, Question
@@ -25,7 +26,6 @@ from .rewording import (
     REMINDER,
     instructed,
     own_signature,
-    reminding,
     with_confidence,
     with_reasoning,
 )
@@ -146,26 +146,26 @@ class SignatureJudge(Fitting, Deciding, Weighing, dspy.Module):
             return (group,) * votes
         return tuple(shuffled(group, query, seed + vote) for vote in range(votes))
 
-    async def _put(self, question: Question, lm: Any) -> Answer:
+    async def _put(self, question: Question, call: Call) -> Answer:
         """Put one question, which fits, to the model and read its answer."""
-        if self.decides(lm):
-            return await self._decide(question, lm)
+        if self.decides(call.lm):
+            return await self._decide(question, call)
         scored = self.settings["evidence"] == "logprobs"
-        asked = lm if scored or self._auto_tokens else None
+        asked = call.lm if scored or self._auto_tokens else None
         labels = self._bare_labels(len(question.passages)) if asked is not None else ()
         reply, before = await with_tokens(
-            asked, lambda asking: self._call(question, asking), quietly=scored, labels=labels
+            asked, lambda asking: self._reply(call, asking), quietly=scored, labels=labels
         )
         usage = replace(reply.usage, passages_read=len(question.passages))
         return Answer(self._judge(reply, question), before + usage)
 
-    async def _call(self, question: Question, asking: dict[str, Any]) -> calls.Reply:
+    async def _reply(self, call: Call, asking: dict[str, Any]) -> calls.Reply:
         return await calls.call(
-            self.predict,
-            self._inputs(question),
-            adapter=self.adapter or self._adapter(),
-            config={**self._config(question), **asking},
-            signature=reminding(self.signature) if question.complaint else None,
+            call.predict,
+            call.inputs,
+            adapter=call.adapter,
+            config={**call.config, **asking},
+            signature=None if call.signature is self.signature else call.signature,
         )
 
     def _adapter(self) -> dspy.Adapter:
@@ -175,10 +175,12 @@ class SignatureJudge(Fitting, Deciding, Weighing, dspy.Module):
         bare = self._shown(tuple(clean(text) for text in question.passages))
         names, defence = tuple(self.signature.fields), self.settings["defence"]
         shown = defended(bare, names, defence, question.query)
-        given = {n: clean(v) if isinstance(v, str) else v for n, v in question.inputs.items()}
-        query = disarmed(clean(question.query))
+        given = {n: guarded(v, names) if isinstance(v, str) else v
+                 for n, v in question.inputs.items()}  # fmt: skip
+        query = guarded(question.query, names)
         fields = self.roles.fill(self.signature, query, shown, given)
-        return {**fields, REMINDER: question.complaint} if question.complaint else fields
+        complaint = guarded(question.complaint, names)
+        return {**fields, REMINDER: complaint} if complaint else fields
 
     def _shown(self, passages: Sequence[str]) -> tuple[str, ...]:
         raise NotImplementedError

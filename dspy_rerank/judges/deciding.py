@@ -13,6 +13,7 @@ import dspy
 from .. import calls
 from ..errors import EvidenceError
 from ..reading.labels import letters
+from ..reserving import Call
 from ..types import Judgment, Kind
 from .decision_types import (
     Choice,
@@ -105,18 +106,18 @@ class Deciding:
                     "expected a grade, or A, B, ... with Tie or None"
                 )
 
-    async def _decide(self, question: Question, lm: Any) -> Answer:
+    async def _decide(self, question: Question, call: Call) -> Answer:
         """Put one question as a decision."""
         shown = len(question.passages)
         signature = self.decision(shown)
         reply = await calls.call(
-            self.predict,
-            self._inputs(question),
+            call.predict,
+            call.inputs,
             adapter=self.adapter or dspy.JSONAdapter(),
-            config={} if calls.decides(lm) else self._config(question),
+            config={} if calls.decides(call.lm) else call.config,
             signature=reminding(signature) if question.complaint else signature,
         )
-        source = "model" if calls.decides(lm) else "stated"
+        source = "model" if calls.decides(call.lm) else "stated"
         judgment = replace(self._decided(reply, shown), raw=reply.text, evidence="stated")
         if judgment.confidence is not None:
             judgment = replace(judgment, confidence_source=source)
@@ -151,12 +152,6 @@ class Deciding:
     @property
     def roles(self) -> "Roles":
         """Which field of the signature plays which part."""
-        raise NotImplementedError
-
-    def _inputs(self, question: Question) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _config(self, question: Question) -> dict[str, Any]:
         raise NotImplementedError
 
     def _read(self, text: str, shown: int) -> Judgment:

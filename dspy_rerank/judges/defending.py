@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ..adapters import heading
 from ..errors import InputError
-from ..reading.labels import line_start
+from ..reading.labels import clean, line_start, neutralise
 
 DEFENCES = ("fence", "mark", "remind")
 MARK = "\u02c6"
@@ -75,6 +75,11 @@ def _sign(query: str, texts: Sequence[str]) -> str:
     """The same for the same question, so that answers can be cached."""
     key = "\x1f".join([query, *texts]).encode("utf-8", "replace")
     return f"<<{hashlib.sha256(key).hexdigest()[:10]}>>"
+
+
+def guarded(text: str, names: Sequence[str]) -> str:
+    """A query, a further input or a complaint, which may hold what a stranger or a model wrote."""
+    return quoted(disarmed(neutralise(clean(text))), names)
 
 
 def disarmed(text: str) -> str:

@@ -8,7 +8,7 @@ import dspy
 from .. import calls
 from ..adapters import COMPACT
 from ..background import in_thread
-from ..context import Fit, fit, learn, surely_fits, window_of
+from ..context import Fit, fit, learn, needs_table, surely_fits, window_of
 from ..errors import Crowded
 from ..reserving import Call
 from ..types import Kind, Usage
@@ -43,32 +43,39 @@ class Fitting:
                 long; they are never cut.
             Crowded: So many passages do not fit; ask about fewer at a time.
         """
-        lm = calls.current_lm(self.predict)
-        fitted = await self._fitted(question, lm)
-        asked = replace(question, passages=fitted.texts)
+        whole = self._call(question, calls.current_lm(self.predict))
+        fitted = await self._fitted(question, whole)
+        asked, call = self._cut(question, fitted, whole)
         try:
-            answer = await self._put(asked, lm)
+            answer = await self._put(asked, call)
         except dspy.ContextWindowExceededError as refusal:
-            window = learn(lm, refusal, self._measurable(asked, lm))
-            fitted = await in_thread(self._fit, question, lm, window)
+            window = learn(call.lm, refusal, call)
+            fitted = await in_thread(self._fit, question, call.lm, window)
             if fitted.texts == asked.passages:
                 raise
-            again = await self._put(replace(question, passages=fitted.texts), lm)
+            again = await self._put(*self._cut(question, fitted, whole))
             answer = again._replace(usage=Usage(failed_calls=1, cost=0.0) + again.usage)
         if not fitted.cut:
             return answer
         return answer._replace(judgment=replace(answer.judgment, cut=fitted.cut))
 
-    async def _fitted(self, question: Question, lm: Any) -> Fit:
+    def _cut(self, question: Question, fitted: Fit, whole: Call) -> tuple[Question, Call]:
+        """The question about passages cut so, and the call that puts it."""
+        if fitted.texts == question.passages:
+            return question, whole
+        shorter = replace(question, passages=fitted.texts)
+        return shorter, self._call(shorter, whole.lm)
+
+    async def _fitted(self, question: Question, call: Call) -> Fit:
         """The question's passages, cut where they have to be; most need no second look."""
-        whole = Fit(question.passages)
+        lm, whole = call.lm, Fit(question.passages)
         if calls.decides(lm):
             return whole
-        asked, known = self._measurable(question, lm), window_of(lm, tables=False)
-        if surely_fits(asked, known):
+        known = window_of(lm, tables=False)
+        if surely_fits(call, known):
             return whole
-        window = known or await in_thread(window_of, lm)
-        if window is None or surely_fits(asked, window):
+        window = await in_thread(window_of, lm) if needs_table(lm) else window_of(lm)
+        if window is None or surely_fits(call, window):
             return whole
         return await in_thread(self._fit, question, lm, window)
 
@@ -77,7 +84,7 @@ class Fitting:
         found = fit(
             question.passages,
             window,
-            lambda texts: self._measurable(replace(question, passages=tuple(texts)), lm),
+            lambda texts: self._call(replace(question, passages=tuple(texts)), lm),
             parts=parts,
         )
         if found.crowded:
@@ -86,7 +93,8 @@ class Fitting:
             )
         return found
 
-    def _measurable(self, question: Question, lm: Any) -> Call:
+    def _call(self, question: Question, lm: Any) -> Call:
+        """What puts a question to an LM, rendered once."""
         signature: Any = self.predict.signature
         return Call(
             lm=lm,
@@ -97,7 +105,7 @@ class Fitting:
             config=self._config(question),
         )
 
-    async def _put(self, question: Question, lm: Any) -> Answer:
+    async def _put(self, question: Question, call: Call) -> Answer:
         raise NotImplementedError
 
     def _adapter(self) -> dspy.Adapter:

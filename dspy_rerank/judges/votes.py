@@ -8,11 +8,14 @@ from typing import Any
 from ..errors import InputError
 from ..types import Group, Judgment, Kind
 
+MOST = 1000
+"""Votes on one question; a program from elsewhere may ask for a billion."""
+
 
 def check_votes(votes: Any, evidence: str) -> None:
     """Refuse a number of votes that cannot be, or that goes with other evidence."""
-    if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1:
-        raise InputError(f"votes={votes!r}; expected a whole number of at least 1")
+    if isinstance(votes, bool) or not isinstance(votes, int) or not 1 <= votes <= MOST:
+        raise InputError(f"votes={votes!r}; expected a whole number from 1 to {MOST}")
     if votes > 1 and evidence not in ("auto", "generate"):
         raise InputError(
             f"votes={votes} counts answers, evidence={evidence!r} takes its confidence elsewhere; "

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import dspy
-
 from dspy_rerank.calls import scoring as likelihood_config
 from dspy_rerank.errors import InputError
 from dspy_rerank.models import aliases
 from dspy_rerank.models._exact import vllm
+from dspy_rerank.models._hiding import HidingLM
 from dspy_rerank.models.aliases import Aliases, load
 from dspy_rerank.models.decision import PREFIX as DECIDING
 from dspy_rerank.models.decision import decision
@@ -66,4 +65,4 @@ def get(name: str, **kwargs: Any) -> Any:
         return local(name, **kwargs)
     if "/" not in name and aliases.known():
         raise InputError(f"there is no model {name!r}; loaded are {', '.join(aliases.known())}")
-    return dspy.LM(name, **kwargs)
+    return HidingLM(name, **kwargs)

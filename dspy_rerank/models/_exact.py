@@ -16,6 +16,7 @@ import dspy
 from dspy import lm15
 
 from dspy_rerank.models._chat import openai_body
+from dspy_rerank.models._hiding import HidingLM
 from dspy_rerank.models.direct import TIMEOUT, AsyncDirectEngine, DirectEngine
 
 Path = tuple[int, ...]
@@ -132,7 +133,7 @@ def vllm(
     engine = ExactEngine(url, model, api_key=api_key, timeout=timeout)
     place = engine.url.partition("://")[2]
     settings = {"temperature": 0.0, **kwargs}
-    return dspy.LM(f"vllm/{place}/{model}", **settings, engine=engine, async_engine=engine.twin)
+    return HidingLM(f"vllm/{place}/{model}", **settings, engine=engine, async_engine=engine.twin)
 
 
 def decided(paths: Mapping[str, Path]) -> dict[str, Path]:

@@ -4,18 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import dspy
-from dspy.clients.base_lm import LM_CLASS_STATE_KEY
 from dspy.utils.exceptions import LMRateLimitError
 
 from dspy_rerank.background import run_sync
 from dspy_rerank.calls import retry_after
 from dspy_rerank.limits import Limit
+from dspy_rerank.models._hiding import HidingLM
+from dspy_rerank.patience import patience, patience_with
 
-PLAIN = "dspy.clients.lm.LM"
 
-
-class PacedLM(dspy.LM):
+class PacedLM(HidingLM):
     """Waits for its turn before each call, answers from DSPy's cache included.
 
     Saved, it is a plain `dspy.LM`: rates belong to the configuration. DSPy's own retries of a
@@ -40,9 +38,10 @@ class PacedLM(dspy.LM):
             run_sync(turn.__aexit__(None, None, None))
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        """As `dspy.LM`, in its turn."""
-        tokens = _about(args, kwargs)
-        async with self.limit.turn(tokens):
+        """As `dspy.LM`, in its turn; each try takes no longer than its ``timeout=``."""
+        tokens, seconds = _about(args, kwargs), patience_with(self)
+        longest = seconds and seconds * (1 + self.num_retries)
+        async with self.limit.turn(tokens), patience(longest, self.model):
             with self._noticing(tokens):
                 return await super().acall(*args, **kwargs)
 
@@ -54,10 +53,6 @@ class PacedLM(dspy.LM):
             self.limit.refused(retry_after(error))
             raise
         self.limit.correct(tokens, tokens)
-
-    def dump_state(self) -> dict[str, Any]:
-        """The state of a plain `dspy.LM`."""
-        return {**super().dump_state(), LM_CLASS_STATE_KEY: PLAIN}
 
 
 def _about(args: Any, kwargs: Any) -> int:

@@ -7,25 +7,29 @@ from dataclasses import replace
 from typing import Any, Self
 
 from dspy import lm15
+from dspy.utils.exceptions import LMTimeoutError
 
 from dspy_rerank.background import run_sync
 from dspy_rerank.budget import NOTHING, hold
 from dspy_rerank.calls import refusal
 from dspy_rerank.capability import BY_EFFORT, BY_TEMPLATE
 from dspy_rerank.errors import InputError
-from dspy_rerank.hiding import without
+from dspy_rerank.hiding import Blotting, keys_in, without
 from dspy_rerank.limits import Limit
 from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import OPENAI_LIKE, openai_body
 from dspy_rerank.models._config import PRICES, Config, Deployment
 from dspy_rerank.models._failures import failure, seconds
-from dspy_rerank.models._secret import resolved
+from dspy_rerank.models._secret import resolved_all
 from dspy_rerank.models._tries import NONE_LEFT, tries
+from dspy_rerank.patience import TIMEOUT, patience
 from dspy_rerank.prices import Price, listed_price
 
 logger = logging.getLogger(__name__)
 
 NO_KEY = "none"
+LOGGERS = ("LiteLLM", "LiteLLM Router")
+"""Where LiteLLM logs what providers say, the key that they refuse included."""
 COOLDOWN = 30.0
 """Seconds for which a deployment that has failed is left alone, where the file does not say."""
 
@@ -64,7 +68,14 @@ class _Group:
         """LiteLLM's Router; imports LiteLLM, which takes seconds."""
         if self._made is None:
             self._made = _router(self.config, self.alias)
+            for name in LOGGERS:
+                logging.getLogger(name).addFilter(Blotting(self.secrets))
         return self._made
+
+    def secrets(self) -> list[str]:
+        """Every value of the deployments that may be a key, to be blotted out of what is shown."""
+        params = (self.config.groups[name][place].params for name, place in self._deployments())
+        return [key for given in params for key in keys_in(resolved_all(given))]
 
     def dump_state(self) -> dict[str, Any]:
         """The alias and the file's name; neither addresses nor keys."""
@@ -118,13 +129,14 @@ class _Group:
 
     def _failure(self, error: Exception) -> lm15.LM15Error:
         """The Router's error in DSPy's terms, without keys."""
-        status = getattr(error, "status_code", None)
+        status = 408 if isinstance(error, LMTimeoutError) else getattr(error, "status_code", None)
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
-        text = without(str(getattr(error, "message", error)), _secrets(self.config, self.alias))
+        text = without(str(getattr(error, "message", error)), self.secrets())
         if not isinstance(status, int) or status < 400:
             status = 500
         if NONE_LEFT in text:
-            status = 503
+            lately = float(self.config.router.get("cooldown_time", COOLDOWN))
+            status, text = 503, f"{NONE_LEFT}: all have failed in the last {lately:g} s"
         made = failure(
             status, text, provider=self.alias, retry_after=seconds(headers.get("retry-after"))
         )
@@ -156,7 +168,8 @@ class AsyncRouterEngine(_Group):
             await asyncio.sleep(attempt.wait)
             try:
                 asked = {**body, **ONCE, "model": attempt.group}
-                answer = await self.router.acompletion(**asked)
+                async with patience(_longest(self.config, attempt.group), attempt.group):
+                    answer = await self.router.acompletion(**asked)
             except (InputError, lm15.LM15Error):
                 raise
             except Exception as raised:
@@ -203,6 +216,17 @@ ONCE: Mapping[str, Any] = {"num_retries": 0, "disable_fallbacks": True, "max_ret
 """One attempt at one deployment: what comes after a failure is decided here."""
 
 
+def _longest(config: Config, group: str) -> float | None:
+    """Seconds for an attempt at any deployment of a group.
+
+    A little more than the Router's own limit, which leaves one that is silent alone for a while.
+    """
+    usual = config.router.get("timeout", TIMEOUT)
+    each = [deployment.params.get("timeout", usual) for deployment in config.groups[group]]
+    known = [float(n) for n in each if isinstance(n, int | float) and n > 0]
+    return 1.0 + max(known) if known and len(known) == len(each) else None
+
+
 def _count(error: Exception) -> None:
     """Another attempt is about to go out: a ranking counts it, and may have no more of them."""
     held = hold.get()
@@ -229,7 +253,9 @@ def _router(config: Config, alias: str) -> Any:
         for name in config.reachable(alias)
         for place, deployment in enumerate(config.groups[name])
     ]
-    settings: Mapping[str, Any] = {"allowed_fails": 0, "cooldown_time": COOLDOWN, **config.router}
+    settings: Mapping[str, Any] = {
+        "allowed_fails": 0, "cooldown_time": COOLDOWN, "timeout": TIMEOUT, **config.router,
+    }  # fmt: skip
     return Router(model_list=models, num_retries=0, **settings)
 
 
@@ -238,7 +264,7 @@ def _entry(config: Config, name: str, place: int, deployment: Deployment) -> dic
 
     A server of the user's own gets no key that was not meant for it.
     """
-    given = {k: resolved(value) for k, value in deployment.params.items() if k not in PRICES}
+    given = {k: v for k, v in resolved_all(deployment.params).items() if k not in PRICES}
     own = "api_base" in given and deployment.model.partition("/")[0] in OPENAI_LIKE
     return {
         "model_name": name,
@@ -253,14 +279,3 @@ def _entry(config: Config, name: str, place: int, deployment: Deployment) -> dic
             "id": f"{name}:{place}",
         },
     }
-
-
-def _secrets(config: Config, alias: str) -> list[str]:
-    """Every value of the group's deployments that may be a key."""
-    found: list[str] = []
-    for name in config.reachable(alias):
-        for deployment in config.groups[name]:
-            for key, value in deployment.params.items():
-                if any(word in key for word in ("key", "token", "secret", "password")):
-                    found.append(str(resolved(value)))
-    return found

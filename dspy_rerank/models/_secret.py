@@ -1,6 +1,7 @@
 """Keys that are kept out of prints, copies on disk and messages."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from dspy_rerank.errors import InputError
@@ -52,3 +53,12 @@ def resolved(value: Any) -> Any:
     if found is None:
         raise InputError(f"the environment variable {name} is not set; the configuration needs it")
     return found
+
+
+def resolved_all(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with every ``os.environ/NAME`` looked up.
+
+    Raises:
+        InputError: A variable is not set.
+    """
+    return {name: resolved(value) for name, value in given.items()}

@@ -34,14 +34,17 @@ def tries(config: Config, alias: str) -> Generator[Try, Exception, Exception]:
     A group is asked again while its failures may pass, at once where it has another deployment
     (the one that failed is left alone for a while). Then come its fallbacks, those for prompts
     that are too long or refused by a content policy where the file has such, in order. No group
-    is tried twice over. A wrong key moves on, too; so does a request that a group refuses.
+    is tried twice over. A wrong key moves on, too; so does a request that a group refuses. The
+    error in the end is the last that a deployment gave, where one was asked.
     """
     waiting, seen, error = [alias], {alias}, Exception("nobody was asked")
     for moved, name in enumerate(waiting):
         again = len(config.groups[name]) > 1
         for number in range((RETRIES if config.retries is None else config.retries) + 1):
-            error = yield Try(name, _wait(config, number, error, again), moved)
-            if not _may_pass(error, again):
+            latest = yield Try(name, _wait(config, number, error, again), moved)
+            if NONE_LEFT not in str(latest) or number == moved == 0:
+                error = latest  # that nobody is left does not say why
+            if not _may_pass(latest, again):
                 break
         for target in _fallbacks(config, name, error):
             if target not in seen:

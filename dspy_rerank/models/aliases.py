@@ -21,6 +21,7 @@ from dspy_rerank.models._config import (
     Deployment,
     read_config,
 )
+from dspy_rerank.models._hiding import HidingLM
 from dspy_rerank.models._paced import PacedLM
 from dspy_rerank.models._router import RouterEngine
 from dspy_rerank.models._secret import resolved
@@ -89,7 +90,9 @@ def load(path: str | Path) -> Aliases:
     the same one of an earlier file. What the file says that has no meaning here is named in a
     warning.
 
-    An alias with one deployment becomes a plain `dspy.LM`: over a direct engine where the
+    Errors, whoever asks and catches them, never repeat a key that a provider repeats.
+
+    An alias with one deployment becomes a `dspy.LM`: over a direct engine where the
     deployment is an OpenAI-compatible server (``openai/``, ``hosted_vllm/``, ``ollama/`` and such
     with an ``api_base``), in this process where it is ``local/...``, else by DSPy's own client or,
     for providers that it does not know, LiteLLM. One with several deployments or with fallbacks
@@ -188,7 +191,7 @@ def _grouped(config: Config, alias: str) -> dspy.LM:
     refuse_group(alias, {name: config.groups[name] for name in config.reachable(alias)})
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
     engine = RouterEngine(config, alias)
-    return dspy.LM(
+    return HidingLM(
         f"router/{alias}-{digest}",
         engine=engine,
         async_engine=engine.twin,
@@ -227,7 +230,7 @@ def _unpriced(deployment: Deployment) -> Any:
     given = {**wire, **({"api_key": key} if key else {}), **(salt if base else {})}
     if any(rates((deployment,)).values()):
         return PacedLM(deployment.model, limit=Limit(), **given)
-    return dspy.LM(deployment.model, **given)
+    return HidingLM(deployment.model, **given)
 
 
 _GENERATION = frozenset({"temperature", "max_tokens", "top_p", "seed", "stop", "num_retries"})

@@ -23,10 +23,11 @@ from dspy_rerank.limits import Limit
 from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import openai_body
 from dspy_rerank.models._failures import failure, message_of, seconds
+from dspy_rerank.models._hiding import HidingLM
 from dspy_rerank.models._pool import closing, pool
 from dspy_rerank.models._secret import Secret
+from dspy_rerank.patience import TIMEOUT
 
-TIMEOUT = 120.0
 LONGEST = 32 * 2**20
 """Bytes of an answer, far more than any completion has: a server that never stops is cut off."""
 
@@ -65,6 +66,10 @@ class _Server:
         self.timeout = timeout
         self.limit = Limit()
         self._secret = Secret(api_key)
+
+    def secrets(self) -> list[str]:
+        """The key, if there is one, to be blotted out of what is shown."""
+        return [self._secret.reveal()]
 
     def dump_state(self) -> dict[str, Any]:
         """What rebuilds this engine; of the key only the environment variable that holds it."""
@@ -133,7 +138,7 @@ class AsyncDirectEngine(_Server):
             why = f"{self.url} did not answer within {self.timeout:g} s"
             raise lm15.TimeoutError(why, provider="direct") from error
         except (aiohttp.ClientError, OSError) as error:
-            why = without(f"{self.url} cannot be reached: {error}", [self._secret.reveal()])
+            why = without(f"{self.url} cannot be reached: {error}", self.secrets())
             raise lm15.TransportError(why, provider="direct") from None
         return status, content, wait
 
@@ -147,7 +152,7 @@ class AsyncDirectEngine(_Server):
         if status == 200 and isinstance(body, Mapping) and (wanted or _is_completion)(body):
             return body
         text = content[:2000].decode("utf-8", "replace")
-        said = without(message_of(body, text), [self._secret.reveal()])
+        said = without(message_of(body, text), self.secrets())
         if status == 200:
             said = f"no chat completion came back, but: {said}"
         raise failure(status, said, provider=self.url, retry_after=seconds(wait))
@@ -218,7 +223,7 @@ def direct(
     given: dict[str, Any] = {"api_key": api_key, "timeout": timeout}
     engine = DirectEngine(url, model, **given)
     place = engine.url.partition("://")[2]
-    return dspy.LM(
+    return HidingLM(
         f"direct/{place}/{model}",
         **{"temperature": 0.0, **kwargs},
         engine=engine,

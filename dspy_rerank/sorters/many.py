@@ -8,9 +8,10 @@ from typing import Any
 import dspy
 
 from ..background import run_sync
+from ..documents import as_documents, check_query, check_top_k
 from ..engine import all_or_cancel, shared_limit
-from ..errors import InputError
-from ..options import Options, at_least
+from ..errors import DocumentTypeError, InputError
+from ..options import Options, at_least, split_options
 from ..progress import Progress, reporting
 from ..settings import Settings
 
@@ -20,6 +21,8 @@ class ManyQueries:
 
     settings: Settings
     acall: Callable[..., Awaitable[dspy.Prediction]]
+    _options: Callable[[Mapping[str, Any]], Options]
+    _check_inputs: Callable[[Mapping[str, Any]], None]
 
     def rank_many(self, queries: Iterable[Any], **common: Any) -> list[dspy.Prediction]:
         """Rank many queries; see :meth:`arank_many`."""
@@ -35,7 +38,10 @@ class ManyQueries:
     ) -> list[dspy.Prediction]:
         """Rank many queries at once; they share the limit on questions in flight.
 
-        A slow query holds its own questions only, and the others go on.
+        A slow query holds its own questions only, and the others go on. All queries are read before
+        the first question: one that cannot be used is an error that names it, and nothing has been
+        spent. For queries that you cannot vouch for use :func:`dspy_rerank.stream`, which gives
+        such a one as a result with its error and ranks the rest.
 
         Args:
             queries: Keywords of a call each (``{"query": ..., "documents": ...}``), pairs of a
@@ -49,15 +55,34 @@ class ManyQueries:
             One prediction a query, in their order.
 
         Raises:
-            InputError: A query cannot be read; and as for one call, with the rest cancelled.
+            InputError: A query is blank, has an unusable option, or lacks an input; it is named by
+                its place, from 0.
+            DocumentTypeError: A document cannot be read; query and document are named.
+            RerankError: As for one call, with the rest cancelled; so it is with a
+                :class:`dspy.LMError` that no retry can mend.
         """
         limit = Options(concurrency=common.get("concurrency", self.settings["concurrency"]))
         at_once = limit.concurrency if queries_at_once is None else queries_at_once
         at_least("queries_at_once", at_once, 1)
-        calls = [{**common, **as_call(query, i)} for i, query in enumerate(queries)]
+        calls = [self._read({**common, **as_call(q, i)}, i) for i, q in enumerate(queries)]
         places = asyncio.Semaphore(at_once)
         with _sharing(limit.concurrency), reporting(progress) as report:
             return await self._each(calls, places, report)
+
+    def _read(self, call: Mapping[str, Any], number: int) -> dict[str, Any]:
+        """A call whose inputs are known to be usable, with its documents read."""
+        rest = {name: call[name] for name in call if name not in _OWN}
+        listed: Any = call.get("documents")
+        try:
+            check_query(call.get("query"))
+            documents = as_documents(listed, call.get("text"))
+            check_top_k(call.get("top_k"), len(documents))
+            given, inputs = split_options(rest)
+            self._options(given)
+            self._check_inputs(inputs)
+        except (InputError, DocumentTypeError) as error:
+            raise type(error)(f"query {number}: {error}") from None
+        return {**call, "documents": documents}
 
     async def _each(
         self,
@@ -77,6 +102,10 @@ class ManyQueries:
             return prediction
 
         return await all_or_cancel(one(call) for call in calls)
+
+
+_OWN = frozenset({"query", "documents", "top_k", "text"})
+"""What a call has beside options and the judge's own inputs."""
 
 
 @contextmanager

@@ -167,8 +167,21 @@ def test_patterns_are_listed_but_not_asked(capsys, config, tmp_path):
     path.write_text(yaml.safe_dump(content))
     _, out, _ = run(capsys, "list", "--config", str(path), "--json")
     assert "x/*" in [row["alias"] for row in json.loads(out)["aliases"]]
-    _, out, _ = run(capsys, "check", "--config", str(path))
+    _, out, err = run(capsys, "check", "--config", str(path))
     assert "x/*" not in out
+    assert "x/* is a pattern, which is not asked" in err
+
+
+def test_deployments_are_told_apart_by_where_they_are_and_not_by_what_an_address_hides(
+    capsys, tmp_path
+):
+    places = ["http://one:8000/v1", f"https://me:{CANARY}@two/v1?key={CANARY}", "os.environ/URL"]
+    entries = [{"model_name": "judge", "litellm_params": {"model": "openai/m", "api_base": place}}
+               for place in places]  # fmt: skip
+    path = tmp_path / "litellm.yaml"
+    path.write_text(yaml.safe_dump({"model_list": entries}))
+    _, out, _ = run(capsys, "list", "--config", str(path))
+    assert "openai/m (one:8000), openai/m (two), openai/m (os.environ/URL)" in out
 
 
 def test_a_bad_file_is_one_line_and_exit_code_2(capsys, tmp_path):

@@ -1,6 +1,7 @@
 """A process that ranks until it is interrupted, and says what it left: run by a test."""
 
 import asyncio
+import signal
 import sys
 import time
 
@@ -24,6 +25,7 @@ def say(text):
 
 
 def main(url, engine, how):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     lm = language_model(At(url), engine)
     dspy.configure(lm=lm)
     reranker = dr.AllPairs(dr.PairwiseJudge(), concurrency=3)

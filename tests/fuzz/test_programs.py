@@ -109,6 +109,14 @@ def test_no_class_is_looked_for_outside_of_the_list(name, tmp_path):
         dr.load(_written(tmp_path, content))
 
 
+@pytest.mark.parametrize("votes", [10**9, 10**400, 1e9, -1, True])
+def test_no_more_votes_are_loaded_than_anyone_would_pay_for(votes, tmp_path):
+    content = json.loads(TEXTS["heapsort"])
+    content["program"]["children"]["judge"]["settings"]["votes"] = votes
+    with pytest.raises(ProgramError, match="votes"):
+        dr.load(_written(tmp_path, content))
+
+
 @pytest.mark.parametrize("adapter", ["os.system", "PickleAdapter", "dspy.ChatAdapter", "../x", 7])
 def test_no_adapter_is_looked_for_outside_of_the_list(adapter, tmp_path):
     content = json.loads(TEXTS["scoresort"])

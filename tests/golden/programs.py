@@ -101,8 +101,6 @@ PROGRAMS = {
     ),
     "likelihood": lambda: dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"), prior=0.35),
 }
-UNASKED = ("likelihood",)
-"""What a scripted model cannot be asked."""
 
 
 def last_first(prompt):
@@ -118,9 +116,22 @@ def last_first(prompt):
     return labels[-1]
 
 
+def answering():
+    return scripted_lm(last_first)
+
+
+def scoring():
+    """A model that gives the query's probability, the same for each passage."""
+    lm = scripted_lm(QUERY, logprobs={QUERY: -1.0})
+    lm.engine.evidence = ("likelihood", "generate")
+    return lm
+
+
 def asked(reranker):
     """The prompts that a reranker sends, sorted, and the ranking it comes to."""
-    lm = scripted_lm(last_first)
+    lm = (
+        scoring() if reranker.judge.settings.values.get("evidence") == "likelihood" else answering()
+    )
     inputs = {name: INPUTS[name] for name in reranker.judge.extra_inputs or ()}
     with dspy.context(lm=lm):
         ranking = reranker(QUERY, DOCUMENTS, **inputs).ranking
@@ -137,8 +148,7 @@ def main():
         if program.exists() and "--again" not in sys.argv:
             continue
         dr.save(build(), program)
-        said = {} if name in UNASKED else asked(build())
-        text = json.dumps(said, indent=1, ensure_ascii=False)
+        text = json.dumps(asked(build()), indent=1, ensure_ascii=False)
         (folder / f"{name}.asked").write_text(text + "\n", "utf-8")
 
 

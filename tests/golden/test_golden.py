@@ -8,7 +8,7 @@ import dspy_rerank as dr
 from dspy_rerank.errors import ProgramError
 from dspy_rerank.program import JUDGES, VERSION
 from dspy_rerank.sorters import SORTERS
-from tests.golden.programs import FOLDER, PROGRAMS, UNASKED, asked
+from tests.golden.programs import FOLDER, PROGRAMS, asked
 
 FILES = sorted(FOLDER.glob("v*/*.json"))
 
@@ -23,9 +23,9 @@ def test_there_is_a_file_of_every_sorter_and_judge():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_it_loads_asks_and_ranks_as_it_did(path):
     reranker = dr.load(path)
-    if path.stem not in UNASKED:
-        expected = json.loads(path.with_suffix(".asked").read_text("utf-8"))
-        assert asked(reranker) == expected
+    expected = json.loads(path.with_suffix(".asked").read_text("utf-8"))
+    assert len(expected["prompts"]) >= 1
+    assert asked(reranker) == expected
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -125,6 +125,15 @@ def test_query_and_instructions_are_never_cut(kind):
             ranked(lm, kind, passages(10), query, on_error="raise")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_query_that_a_refusal_shows_to_be_too_long_is_not_cut_either(engine):
+    """Nobody knew how much the server takes: one call is lost on that, and the reason says it."""
+    with serving(700) as server:
+        ranking = ranked(language_model(server, engine), "listwise", passages(10), "q " * 900)
+        assert (server.requests, ranking.degraded, ranking.indices) == (1, True, [0, 1, 2, 3, 4])
+        assert "query, instructions and demonstrations take about" in ranking.reasons[0]
+
+
 def test_demonstrations_are_never_cut():
     demo = {"query": "d", "passage": "demonstration " * 200, "relevance": "1"}
     said = limited(lambda asked: "2", 1500)

@@ -1,5 +1,6 @@
 """Keys never leave: not in saved programs, logs, caches on disk, errors or prints, on any path."""
 
+import asyncio
 import logging
 
 import dspy
@@ -9,8 +10,10 @@ from dspy.utils.exceptions import LMError
 
 import dspy_rerank as dr
 from dspy_rerank.models import aliases
+from dspy_rerank.testing import FaultServer, faults
 
-CANARY = "sk-canary-1234567890abcdef"
+CANARY = "canary-1234567890abcdef"
+"""No provider's pattern, by which LiteLLM would blot it out itself."""
 SAYS = {"error": {"message": f"Incorrect API key provided: {CANARY}."}}
 
 
@@ -89,3 +92,71 @@ def errors_of(error):
     import traceback
 
     return ["".join(traceback.format_exception(error)), repr(error), str(error)]
+
+
+NATIVE = {"extra_headers": {"X-Trace": "1"}}
+"""More than the direct engine takes, so that DSPy's own client is used."""
+ALIASES = {
+    "direct": lambda folder: aliased(folder, 1),
+    "native": lambda folder: aliased(folder, 1, **NATIVE),
+    "native, paced": lambda folder: aliased(folder, 1, rpm=600, **NATIVE),
+    "LiteLLM": lambda folder: aliased(folder, 1, model="together_ai/m"),
+    "a group": lambda folder: aliased(folder, 2),
+}
+CALLS = {
+    "sync": lambda lm: lm("2 + 2?"),
+    "async": lambda lm: asyncio.run(lm.acall("2 + 2?")),
+    "predict": lambda lm: dspy.Predict("question -> answer")(question="2 + 2?", lm=lm),
+}
+
+
+class Listening(dspy.utils.callback.BaseCallback):
+    """What tracing sees of errors."""
+
+    def __init__(self):
+        self.errors = []
+
+    def on_lm_end(self, call_id, outputs, exception=None):
+        self.errors.append(exception)
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("alias", ALIASES)
+def test_a_plain_call_of_an_alias_repeats_no_key(
+    alias, call, status, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    caplog.set_level(logging.DEBUG, logger="dspy_rerank")
+    caplog.set_level(logging.INFO)
+    listening = Listening()
+    echoing = faults.status(status, f"Incorrect API key provided: {CANARY}")
+    with FaultServer(faults=echoing) as server, dspy.context(callbacks=[listening]):
+        lm = ALIASES[alias](tmp_path)(server.base_url).copy(num_retries=0, cache=False)
+        with pytest.raises(LMError) as raised:
+            CALLS[call](lm)
+        assert server.requests > 0
+    assert alias == "a group" or "***" in str(raised.value)
+    told = [text for error in (raised.value, *listening.errors) for text in linked(error)]
+    told += [record.getMessage() + str(record.exc_text or "") for record in caplog.records]
+    told += [repr(lm), repr(lm.engine), str(lm.history), str(lm.dump_state())]
+    assert listening.errors
+    assert not [text[:2000] for text in told if CANARY in text]
+
+
+def linked(error):
+    """An error and all that it refers to, their attributes, too."""
+    found = [error]
+    for each in found:
+        found += [e for e in (each.__cause__, each.__context__) if e is not None and e not in found]
+    return [f"{e} {e!r} {e.args} {vars(e)}" for e in found] + errors_of(error)
+
+
+def test_an_alias_is_saved_as_a_plain_lm_without_keys_in_headers(tmp_path, monkeypatch):
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    headers = {"Authorization": f"Bearer {CANARY}"}
+    lm = aliased(tmp_path, 1, extra_headers=headers, temperature=0.5)("http://127.0.0.1:1/v1")
+    state = lm.dump_state()
+    assert CANARY not in str(state)
+    assert state["temperature"] == 0.5
+    assert type(dspy.BaseLM.load_state(state)) is dspy.LM

@@ -10,7 +10,7 @@ from dspy import lm15
 import dspy_rerank as dr
 from dspy_rerank.models import aliases
 from dspy_rerank.models._config import Config, Deployment
-from dspy_rerank.models._tries import tries
+from dspy_rerank.models._tries import NONE_LEFT, tries
 
 SERVER = lm15.ServerError("oops", status=500)
 LONG = lm15.ContextLengthError("too long", status=400)
@@ -67,6 +67,17 @@ def test_long_prompts_and_refused_ones_have_fallbacks_of_their_own():
     assert asked(LONG, given) == ["a", "c"]
     assert asked(POLICY, given) == ["a", "d"]
     assert asked(REFUSED, given) == ["a", "b"]
+
+
+def test_that_nobody_is_left_is_no_reason_where_one_is_known():
+    given = config({"a": 2, "b": 2}, fallbacks={"a": ("b",)})
+    waiting = tries(given, "a")
+    next(waiting)
+    waiting.send(SERVER)
+    waiting.send(lm15.ServerError(NONE_LEFT))
+    with pytest.raises(StopIteration) as end:
+        waiting.send(lm15.ServerError(NONE_LEFT))
+    assert end.value.value is SERVER
 
 
 def test_another_deployment_is_asked_at_once_and_the_same_one_later():
@@ -174,6 +185,7 @@ def test_when_all_fail_the_ranking_says_why(group):
     assert ranking.degraded
     assert ranking.indices == [0, 1, 2]
     assert "down" in ranking.reasons[0]
+    assert NONE_LEFT not in ranking.reasons[0]
     assert ranking.usage.failed_calls >= 2
 
 

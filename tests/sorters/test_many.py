@@ -100,6 +100,44 @@ def test_a_query_of_another_shape_says_what_was_expected():
         sorter().rank_many([QUERIES[0], "what is this"])
 
 
+GOOD = {"query": "q", "documents": ["a", "b"]}
+BAD = {
+    "query 2: query is blank": {**GOOD, "query": " "},
+    "query 2: query is NoneType": {"documents": ["a"]},
+    "query 2: documents must be a list": {"query": "q"},
+    r"query 2: documents\[1\] is int": {**GOOD, "documents": ["a", 7]},
+    "query 2: top_k is -1": {**GOOD, "top_k": -1},
+    "query 2: deadline=-1": {**GOOD, "deadline": -1},
+    "query 2: unknown input 'creiteria'": {**GOOD, "creiteria": "x"},
+}
+
+
+@pytest.mark.parametrize("says", BAD)
+def test_a_query_that_cannot_be_used_is_named_before_anything_is_asked(says):
+    lm = scripted_lm("2")
+    with dspy.context(lm=lm), pytest.raises((InputError, TypeError), match=says):
+        dr.ScoreSort(dr.PointwiseJudge()).rank_many([GOOD, GOOD, BAD[says]])
+    assert lm.engine.prompts == []
+
+
+def test_an_input_that_the_judge_needs_is_missed_before_anything_is_asked():
+    lm = scripted_lm("2")
+    judge = dr.PointwiseJudge("query, criteria, passage -> grade: float")
+    with dspy.context(lm=lm), pytest.raises(InputError, match=r"query 1: .*needs criteria"):
+        dr.ScoreSort(judge).rank_many([{**GOOD, "criteria": "x"}, GOOD])
+    assert lm.engine.prompts == []
+
+
+def test_documents_that_can_be_read_once_are_read_once():
+    (found,) = sorter().rank_many([("q", (text for text in "abc"))])
+    assert found.ranking.indices == [2, 1, 0]
+
+
+def test_a_stream_ranks_the_rest():
+    found = list(dr.stream(sorter(), [GOOD, ("", ["a"]), GOOD], in_order=True))
+    assert [type(result.error) for result in found] == [type(None), InputError, type(None)]
+
+
 def test_an_error_of_one_query_ends_them_all():
     broken = dr.FunctionJudge(lambda query, passages: "nonsense", "pairwise")
     with pytest.raises(JudgeError):

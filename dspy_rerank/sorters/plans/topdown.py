@@ -79,7 +79,7 @@ def top_down(
         heard = told(judged) or not trusting
         if not heard:
             continue
-        strengths = strengths_of(judged, n, prior, prior_sd)
+        strengths = strengths_of(judged, n, prior, prior_sd, strengths)
         known = certain_superiors(judged, n) if consistent else None
         consistent, above = known is not None, known or [0] * n
         ranks = [(above[p], -strengths[p], p) for p in range(n)]

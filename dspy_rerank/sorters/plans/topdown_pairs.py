@@ -51,7 +51,7 @@ def top_down_pairs(
         if not pairs:
             continue
         judged += yield pairs
-        strengths = strengths_of(judged, n, prior, prior_sd)
+        strengths = strengths_of(judged, n, prior, prior_sd, strengths)
         ranks = [(-strengths[p], p) for p in range(n)]
         order[:size] = sorted(order[:size], key=ranks.__getitem__)
     return Outcome(tuple(order), falling(order, strengths) if judged else None)

@@ -53,7 +53,7 @@ def top_down_sets(
             continue
         met.update(fresh)
         judged += yield fresh
-        strengths = strengths_of(judged, n, prior, prior_sd)
+        strengths = strengths_of(judged, n, prior, prior_sd, strengths)
         ranks = [(-strengths[p], p) for p in range(n)]
         order[:size] = sorted(order[:size], key=ranks.__getitem__)
     return Outcome(tuple(order), falling(order, strengths) if judged else None)

@@ -112,6 +112,9 @@ def _around(relations: Relations, ranked: Sequence[int], window: int, whole: boo
 
 
 def _ordered(relations: Relations, orders: Sequence[WeakOrder], n: int) -> Group:
+    above = [relations.superiors(p) for p in range(n)]
+    if len(set(above)) == n:
+        return tuple(sorted(range(n), key=above.__getitem__))
     strengths = plackett_luce(orders, n).round(9).tolist()
-    keys = [(relations.superiors(p), -strengths[p], p) for p in range(n)]
+    keys = [(above[p], -strengths[p], p) for p in range(n)]
     return tuple(sorted(range(n), key=keys.__getitem__))
