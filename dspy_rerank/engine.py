@@ -158,7 +158,8 @@ class Engine:
         """The answer about a group, which is asked about in parts where it does not fit."""
         try:
             return await self._whole(shown, rollout)
-        except Crowded:
+        except Crowded as crowd:
+            self._meter.add(Usage(failed_calls=int(crowd.refused), cost=0.0))
             parts = in_parts(shown, self.judge.kind)
         try:
             groups = next(parts)

@@ -30,7 +30,15 @@ class Deferred(RerankError):  # noqa: N818  (no failure: the answer comes later)
 
 
 class Crowded(RerankError):  # noqa: N818  (no failure: fewer are asked about at a time)
-    """So many passages do not fit into the model's context; half of them may."""
+    """So many passages do not fit into the model's context; half of them may.
+
+    Attributes:
+        refused: Whether it took a call, which the model refused, to find that out.
+    """
+
+    def __init__(self, message: str = "", *, refused: bool = False):
+        super().__init__(message)
+        self.refused = refused
 
 
 class JudgeError(RerankError, RuntimeError):

@@ -63,10 +63,16 @@ class Options:
             raise InputError(f"on_error={self.on_error!r}; expected 'original' or 'raise'")
 
 
-def at_least(name: str, value: Any, least: int) -> None:
-    """Complain unless a setting is a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name}={value!r}; expected a whole number of at least {least}")
+MOST = 1000
+"""Passes and the like: more than anybody means, and few enough to plan before a limit is met."""
+
+
+def at_least(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Complain unless a setting is a whole number of at least ``least``, and at most ``most``."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        upto = "" if most is None else f" and at most {most}"
+        raise InputError(f"{name}={value!r}; expected a whole number of at least {least}{upto}")
 
 
 def check_share(name: str, value: Any) -> None:

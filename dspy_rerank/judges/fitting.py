@@ -50,7 +50,7 @@ class Fitting:
             answer = await self._put(asked, call)
         except dspy.ContextWindowExceededError as refusal:
             window = learn(call.lm, refusal, call)
-            fitted = await in_thread(self._fit, question, call.lm, window)
+            fitted = await in_thread(self._fit, question, call.lm, window, refused=True)
             if fitted.texts == asked.passages:
                 raise
             again = await self._put(*self._cut(question, fitted, whole))
@@ -79,7 +79,7 @@ class Fitting:
             return whole
         return await in_thread(self._fit, question, lm, window)
 
-    def _fit(self, question: Question, lm: Any, window: int) -> Fit:
+    def _fit(self, question: Question, lm: Any, window: int, *, refused: bool = False) -> Fit:
         parts = self.KIND in PARTED and len(question.passages) > 2
         found = fit(
             question.passages,
@@ -89,7 +89,8 @@ class Fitting:
         )
         if found.crowded:
             raise Crowded(
-                f"{len(question.passages)} passages do not fit into a context of {window} tokens"
+                f"{len(question.passages)} passages do not fit into a context of {window} tokens",
+                refused=refused,
             )
         return found
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
+from ..options import MOST
 from ..types import Group, Judgment, Kind
-
-MOST = 1000
-"""Votes on one question; a program from elsewhere may ask for a billion."""
 
 
 def check_votes(votes: Any, evidence: str) -> None:

@@ -13,6 +13,7 @@ import dspy
 
 from ..errors import InputError
 from ..judges.base import SignatureJudge
+from ..metrics import ndcg_at
 from ..types import Judgment
 
 
@@ -26,6 +27,9 @@ class Labelled(NamedTuple):
         grades: Of the passages shown, in their order; without any, it is a demonstration only.
         texts: The passages shown, as they are in the data set.
         asked: What is searched for.
+        worth: nDCG@10 that hangs on it: how much better the query's incoming order is with these
+            passages in the best order at their places than in the worst; for a single passage,
+            how far it is from the first place to the last.
     """
 
     example: dspy.Example
@@ -34,23 +38,26 @@ class Labelled(NamedTuple):
     grades: tuple[float, ...] = ()
     texts: tuple[str, ...] = ()
     asked: str = ""
+    worth: float = 0.0
 
 
 def judgment_examples(
     judge: SignatureJudge, dataset: Iterable[Any], *, per_query: int = 8, window: int = 5,
-    seed: int = 0,
+    margin: float = 0.0, seed: int = 0,
 ) -> list[Labelled]:  # fmt: skip
     """Labelled questions of the judge's kind, from graded relevance.
 
     Grades are put on the judge's scale in proportion to the highest grade of the data set. Pairs
-    have different grades and come in both orders alternately; groups and windows are drawn with
-    and without relevant passages. Likelihood judges get relevant passages only.
+    have different grades and come in both orders alternately, those first in which retrieval put
+    the worse passage higher; groups and windows are drawn as they come, but every second one has
+    a relevant passage where the query has any. Likelihood judges get relevant passages only.
 
     Args:
         judge: Decides the fields, the labels and the form of the answers.
         dataset: Labelled queries.
         per_query: At most this many from each.
         window: Passages in a group.
+        margin: Grades by which the passages of a pair differ at least, on the data set's scale.
         seed: Of every draw.
 
     Raises:
@@ -65,6 +72,8 @@ def judgment_examples(
     found: list[Labelled] = []
     for query in queries:
         questions = draw(judge, query, rng, window, top)
+        if judge.kind == "pairwise":
+            questions = [q for q in questions if max(q.grades) - min(q.grades) >= margin]
         found += questions[:per_query]
     return found
 
@@ -81,7 +90,36 @@ def _make(judge: SignatureJudge, query: Any, places: Sequence[int], gold: Judgme
     texts = tuple(query.documents[place].text for place in places)
     grades = tuple(float(query.relevance[place] or 0.0) for place in places)
     example = judge.example(query.text, texts, gold, **query.inputs)
-    return Labelled(_in_words(judge, example), max(grades), query.id, grades, texts, query.text)
+    return Labelled(
+        _in_words(judge, example), max(grades), query.id, grades, texts, query.text,
+        at_stake([grade or 0.0 for grade in query.relevance], places),
+    )  # fmt: skip
+
+
+def at_stake(grades: Sequence[float], places: Sequence[int]) -> float:
+    """nDCG@10 between the best and the worst order of some documents, the others staying put.
+
+    For two documents that is the swap that LambdaRank weighs pairs by (Burges et al. 2006); a
+    single one goes to the first place or to the last.
+
+    Args:
+        grades: Of all candidates, in the order in which they came.
+        places: Of the documents shown.
+    """
+    if len(places) == 1:
+        (shown,) = places
+        others = [place for place in range(len(grades)) if place != shown]
+        best, worst = [shown, *others], [*others, shown]
+    else:
+        down = sorted(places, key=lambda place: -grades[place])
+        best, worst = (_placed(len(grades), places, each) for each in (down, down[::-1]))
+    return round(abs(ndcg_at(grades, best, 10) - ndcg_at(grades, worst, 10)), 6)
+
+
+def _placed(count: int, places: Sequence[int], order: Sequence[int]) -> list[int]:
+    """All candidates, those at some places put there in another order."""
+    moved = dict(zip(sorted(places), order, strict=True))
+    return [moved.get(place, place) for place in range(count)]
 
 
 def _in_words(judge: SignatureJudge, example: dspy.Example) -> dspy.Example:
@@ -180,7 +218,12 @@ def _groups(
     graded = _graded(query)
     if len(graded) < 2:
         return []
-    return [rng.sample(graded, min(window, len(graded))) for _ in range(count)]
+    relevant = [item for item in graded if item[1] > 0]
+    groups = [rng.sample(graded, min(window, len(graded))) for _ in range(count)]
+    for group in groups[::2]:
+        if relevant and all(grade <= 0 for _, grade in group):
+            group[rng.randrange(len(group))] = rng.choice(relevant)
+    return groups
 
 
 def _interleaved(graded: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:

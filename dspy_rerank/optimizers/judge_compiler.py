@@ -23,6 +23,7 @@ from .demos import cleaned
 from .examples import Labelled, judgment_examples
 from .judge_metric import JudgeMetric
 from .judge_program import JudgeProgram, Watch
+from .reuse import Reuse
 from .running import GuardedMetric, counting, made, own_metric, run
 from .splits import parts
 from .variants import by_likelihood, with_settled_judge
@@ -44,7 +45,8 @@ class JudgeCompiler(Teleprompter):
     The labels are turned into questions of the judge's kind, the optimizer works on the judge's
     bare predictor under the judge's adapter, and the instructions and demonstrations that come
     out are put into a copy of the reranker. One question costs one call, so this takes a small
-    part of the calls that the same optimizer takes on whole rankings.
+    part of the calls that the same optimizer takes on whole rankings. At temperature 0 no prompt
+    is sent twice: what an optimizer asks again, and what the comparison at the end needs, is known.
 
     A copy whose judge does no better than the student's on the validation questions is returned
     with the student's prompt, and the card says so.
@@ -58,6 +60,7 @@ class JudgeCompiler(Teleprompter):
         metric: Instead of :class:`JudgeMetric`, with DSPy's arguments.
         per_query: At most so many questions from each query.
         window: Passages in a group.
+        margin: Grades by which the passages of a pair differ at least.
         max_demo_tokens: For all demonstrations together, estimated.
         max_calls: To all language models together, the one that writes prompts included. Two for
             each validation question are kept for the comparison at the end; when the others are
@@ -76,6 +79,7 @@ class JudgeCompiler(Teleprompter):
         metric: Callable[..., Any] | None = None,
         per_query: int = 8,
         window: int = 5,
+        margin: float = 0.0,
         max_demo_tokens: int = 1500,
         max_calls: int | None = None,
         lm: Any = None,
@@ -88,6 +92,7 @@ class JudgeCompiler(Teleprompter):
         self.metric = metric
         self.per_query = per_query
         self.window = window
+        self.margin = margin
         self.max_demo_tokens = max_demo_tokens
         self.max_calls = max_calls
         self.lm = lm
@@ -116,19 +121,20 @@ class JudgeCompiler(Teleprompter):
         """
         begun = time.monotonic()
         train, val = parts(trainset, valset, self.seed)
-        watch = Watch()
+        watch, reuse = Watch(), Reuse()
         with dspy.context(lm=resolve_lm(self.lm)):
             compiled = with_settled_judge(student)
             questions = self._questions(compiled.judge, train, val)
             metric = self._guarded(compiled.judge, questions)
-            before = JudgeProgram(compiled.judge, watch)
+            before = JudgeProgram(compiled.judge, watch, reuse)
             optimizer = made(self.optimizer, metric, self.options)
             with counting(self._optimizers(len(questions.val))) as counter:
                 found = run(optimizer, before, metric, self._sets(questions, teacher, watch))
+            tried = metric.tried.listed([item.example for item in questions.val])
             judge = self._with_prompt(compiled.judge, found, questions.train)
             with counting() as comparing:
                 scores = [
-                    self._scores(JudgeProgram(each, watch), metric, questions.val)
+                    self._scores(JudgeProgram(each, watch, reuse), metric, questions.val)
                     for each in (compiled.judge, judge)
                 ]
         kept = fmean(scores[1]) > fmean(scores[0])
@@ -141,6 +147,7 @@ class JudgeCompiler(Teleprompter):
             questions=(len(questions.train), len(questions.val)),
             watch=watch, calls=counter.calls + comparing.calls, seconds=time.monotonic() - begun,
         )  # fmt: skip
+        compiled.card["tried"] = tried
         compiled.card["stopped"] = f"max_calls={self.max_calls}" if counter.spent else ""
         return compiled
 
@@ -169,7 +176,12 @@ class JudgeCompiler(Teleprompter):
             )
         found = [
             judgment_examples(
-                judge, data, per_query=self.per_query, window=self.window, seed=self.seed
+                judge,
+                data,
+                per_query=self.per_query,
+                window=self.window,
+                margin=self.margin,
+                seed=self.seed,
             )
             for data in (train, val)
         ]

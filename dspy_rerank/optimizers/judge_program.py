@@ -15,6 +15,7 @@ from ..adapters import COMPACT, without_fallback
 from ..judges.base import SignatureJudge
 from ..judges.rewording import instructed
 from ..types import Usage
+from .reuse import Reuse
 
 TRIES = 3
 """A call that fails for a passing reason is made so often before the question counts as lost."""
@@ -47,7 +48,7 @@ class Watch:
     """Counts the questions of all copies of a program and keeps what stopped it.
 
     Attributes:
-        asked: Questions answered or lost.
+        asked: Questions answered by the model, or lost.
         lost: Questions that the model failed to answer, however often it was asked.
         usage: Of all answers and failures.
         fatal: An error that no other question will escape, such as a wrong key.
@@ -72,6 +73,11 @@ class Watch:
             self.asked += 1
             self.usage = self.usage + one
 
+    def reused(self) -> None:
+        """Count a question whose answer was known."""
+        with self._lock:
+            self.usage = self.usage + Usage(1, 1, 0)
+
     def failed(self, error: BaseException, *, lost: bool) -> None:
         """Count a call that failed."""
         with self._lock:
@@ -92,15 +98,17 @@ class JudgeProgram(dspy.Module):
     Args:
         judge: Its predictor is copied; a judge itself is never handed to an optimizer.
         watch: Counts the calls of this program and all its copies.
+        reuse: Answers that programs of this judge have had; ``None`` begins anew.
     """
 
-    def __init__(self, judge: SignatureJudge, watch: Watch):
+    def __init__(self, judge: SignatureJudge, watch: Watch, reuse: Reuse | None = None):
         super().__init__()
         self.predict = copy.deepcopy(judge.predict)
         self.adapter = lenient(judge.adapter or COMPACT)
         names = ("temperature", "max_tokens")
         self.options = {n: judge.settings[n] for n in names if judge.settings[n] is not None}
         self.watch = watch
+        self.reuse = Reuse() if reuse is None else reuse
 
     def deepcopy(self) -> "JudgeProgram":
         """A copy with a signature of its own: InferRules writes into the class it finds."""
@@ -139,17 +147,40 @@ class JudgeProgram(dspy.Module):
         raise AssertionError("the last try returns or raises")
 
     def _answer(self, inputs: Mapping[str, Any]) -> dspy.Prediction:
-        with dspy.context(adapter=self.adapter, send_stream=None), dspy.track_usage() as tracker:
-            prediction = self.predict(**inputs, config=self._config())
-        self.watch.answered(tracker.get_total_tokens())
+        lm = calls.current_lm(self.predict)
+        if _sampling(lm):
+            prediction = self._sent(inputs, {})
+        elif self.options.get("temperature") == 0:
+            prediction = self._known_or_sent(lm, inputs)
+        else:
+            prediction = self._sent(inputs, self.options)
         prediction._prompt = Prompt(self.instructions, tuple(map(dict, self.predict.demos)))
         return prediction
 
-    def _config(self) -> dict[str, Any]:
-        """The judge's settings, unless an optimizer samples and brings its own."""
-        lm = calls.current_lm(self.predict)
-        sampling = getattr(lm, "kwargs", {}).get("rollout_id") is not None
-        return {} if sampling else dict(self.options)
+    def _known_or_sent(self, lm: Any, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """An answer that the model has given to this prompt goes into the trace like a new one."""
+        signature: Any = self.predict.signature
+        sent = self.adapter.format(signature, self.predict.demos, dict(inputs))
+        prompt = json.dumps(sent, sort_keys=True, default=str)
+        prediction, known = self.reuse(lm, prompt, lambda: self._sent(inputs, self.options))
+        if known:
+            self.watch.reused()
+            trace, most = dspy.settings.trace, dspy.settings.max_trace_size
+            if trace is not None and len(trace) < most:
+                trace.append((self.predict, dict(inputs), prediction))
+        return prediction
+
+    def _sent(self, inputs: Mapping[str, Any], config: Mapping[str, Any]) -> dspy.Prediction:
+        """A new answer, under the judge's settings unless an optimizer samples with its own."""
+        with dspy.context(adapter=self.adapter, send_stream=None), dspy.track_usage() as tracker:
+            prediction = self.predict(**inputs, config=dict(config))
+        self.watch.answered(tracker.get_total_tokens())
+        return prediction
+
+
+def _sampling(lm: Any) -> bool:
+    """Whether an optimizer wants an answer other than the one it has had."""
+    return getattr(lm, "kwargs", {}).get("rollout_id") is not None
 
 
 def lenient(adapter: dspy.Adapter) -> dspy.Adapter:

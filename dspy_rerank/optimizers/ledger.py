@@ -17,9 +17,11 @@ OWNER = "owner"
 VARIANT = "variant"
 """Parameter of a trial: the prompt."""
 LONGEST = 600.0
+"""Seconds to wait for a trial whose process cannot be told to be dead."""
 PATIENCE = 5.0
-"""Seconds to wait for an earlier trial to say whose it is or what it reserves; then its process is
-dead."""
+"""Seconds to wait for a trial to say whose it is; then its process is dead."""
+BORN = os.urandom(4).hex()
+"""Tells this process from an earlier one with its number, as in a container begun again."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Ledger:
         self.max_calls = max_calls
         self.max_cost = max_cost
         self.answers = answers
+        self._seen: dict[int, float] = {}
 
     def own(self, trial: optuna.Trial) -> None:
         """Say which process has the trial."""
@@ -78,8 +81,7 @@ class Ledger:
 
         Where a price is not known, dollars are not limited.
         """
-        self.own(trial)
-        trial.set_user_attr(RESERVED, asdict(most))
+        self.hold(trial, most)
         limited = self.max_calls is not None or self.max_cost is not None
         if not limited or not most.calls or anyway:
             return True
@@ -92,38 +94,39 @@ class Ledger:
         few = self.max_calls is None or bill.calls <= self.max_calls
         return few and (self.max_cost is None or (bill.dollars or 0.0) <= self.max_cost + 1e-12)
 
+    def hold(self, trial: optuna.Trial, most: Bill) -> None:
+        """Say what a trial costs at most."""
+        trial.set_user_attr(RESERVED, asdict(most))
+
     def queue_behind(self, trial: optuna.Trial) -> None:
         """Wait while an earlier trial is buying the answers that this one needs.
 
         Two processes that try the same prompt at the same time would both pay for it. A process
         of this machine that was killed is not waited for; one elsewhere at most ten minutes.
         """
-        begun = time.monotonic()
-        while True:
-            waited = time.monotonic() - begun
-            buying = map(self._buying(trial, waited), self._earlier(trial))
-            if waited > LONGEST or not any(buying):
-                break
-            time.sleep(0.05)
+        wanted = trial.params.get(VARIANT)
+        self._wait(trial.number, lambda other: other.params.get(VARIANT, wanted) == wanted)
         if self.answers is not None:
             self.answers.refresh()
 
-    def _buying(self, trial: optuna.Trial, waited: float) -> Callable[[Any], bool]:
-        """Whether another trial buys the same answers, or has yet to say which it does."""
-        wanted = trial.params.get(VARIANT)
+    def _wait(self, number: int, condition: Callable[[Any], bool]) -> list[Any]:
+        """The trials before this one, once the condition holds for none that others have."""
+        pause = 0.05
+        while True:
+            earlier = [t for t in self.study.get_trials(deepcopy=False) if t.number < number]
+            if not any(self._alive(other) and condition(other) for other in earlier):
+                return earlier
+            time.sleep(pause)
+            pause = min(1.0, pause * 1.2)
 
-        def buying(other: Any) -> bool:
-            owner = other.user_attrs.get(OWNER)
-            if other.state.name != "RUNNING" or owner == _me():
-                return False
-            if owner is None:
-                return waited < PATIENCE
-            return other.params.get(VARIANT, wanted) == wanted and not _dead(owner)
-
-        return buying
-
-    def _earlier(self, trial: optuna.Trial) -> list[Any]:
-        return [t for t in self.study.get_trials(deepcopy=False) if t.number < trial.number]
+    def _alive(self, trial: Any) -> bool:
+        """Whether another process has the trial under way, as far as can be told."""
+        owner = trial.user_attrs.get(OWNER)
+        if trial.state.name != "RUNNING" or owner == _me():
+            return False
+        now = time.monotonic()
+        waited = now - self._seen.setdefault(trial.number, now)
+        return waited < PATIENCE if owner is None else waited < LONGEST and not _dead(owner)
 
     def paid(self, trial: optuna.Trial, bill: Bill) -> None:
         """Book what a trial has taken."""
@@ -146,13 +149,8 @@ class Ledger:
 
     def _before(self, number: int) -> Bill:
         """What trials with lower numbers cost, once all of them have said."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            earlier = [t for t in self.study.get_trials(deepcopy=False) if t.number < number]
-            silent = [t for t in earlier if not t.state.is_finished() and not _said(t)]
-            if all(t.state.name == "WAITING" for t in silent) or time.monotonic() > until:
-                return sum((self._cost(trial) for trial in earlier), Bill())
-            time.sleep(0.05)
+        earlier = self._wait(number, lambda other: RESERVED not in other.user_attrs)
+        return sum((self._cost(trial) for trial in earlier), Bill())
 
     def _cost(self, trial: Any) -> Bill:
         booked = trial.user_attrs.get(PAID)
@@ -166,18 +164,16 @@ class Ledger:
 
 def _me() -> str:
     """This process, for others to look for; it runs one trial at a time."""
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def _said(trial: Any) -> bool:
-    return RESERVED in trial.user_attrs
+    return f"{socket.gethostname()}:{os.getpid()}:{BORN}"
 
 
 def _dead(owner: str) -> bool:
     """Whether a process of this machine is no more; those of others cannot be told."""
-    host, _, process = owner.rpartition(":")
+    host, process, _ = (*owner.rsplit(":", 2), "", "")[:3]
     if host != socket.gethostname() or not process.isdigit():
         return False
+    if int(process) == os.getpid():
+        return owner != _me()
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:

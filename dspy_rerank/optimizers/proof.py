@@ -59,7 +59,10 @@ def words(found: Evaluation, card: dict[str, Any]) -> list[str]:
 
 
 def verdicts(found: Evaluation) -> list[str]:
-    """One sentence for each baseline: better, worse, or no difference that can be told."""
+    """One sentence for each baseline: better, worse, or no difference that can be told.
+
+    And one for each program whose answers could not be read.
+    """
     (metric,) = found.metrics
     sentences = []
     for over in (found.rows[0].name, UNCOMPILED):
@@ -69,7 +72,17 @@ def verdicts(found: Evaluation) -> list[str]:
         else:
             word = "better" if gain.mean > 0 else "WORSE"
             sentences.append(f"{word} than the {over}: {gain}")
-    return sentences
+    return [*sentences, *filter(None, map(_unread, found.rows))]
+
+
+def _unread(row: Row) -> str:
+    """A model that gives no readable answers, which looks like one that has no opinion."""
+    if not row.unknowns:
+        return ""
+    return (
+        f"{row.unknowns} of {row.usage.calls} answers to the {row.name} program could not be read "
+        "and say nothing"
+    )
 
 
 def _curse(card: dict[str, Any]) -> list[str]:

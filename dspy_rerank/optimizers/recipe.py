@@ -11,6 +11,7 @@ import dspy
 from ..errors import InputError
 from ..judges import Panel, PointwiseJudge
 from ..sorters import Reranker
+from .candidates import read_candidates
 from .judge_compiler import JudgeCompiler
 from .reanchor import ReAnchor
 from .search import RerankerSearch
@@ -36,11 +37,12 @@ REFLECTION = {
 """Where an optimizer takes the language model that writes instructions."""
 TABLES = ("judge", "search", "weights")
 JUDGE = (
-    "optimizer", "options", "arguments", "per_query", "window", "max_demo_tokens", "max_calls",
+    "optimizer", "options", "arguments", "per_query", "window", "margin", "max_demo_tokens",
+    "max_calls",
 )  # fmt: skip
 SEARCH = (
-    "trials", "instructions", "demos", "demo_draws", "max_demo_tokens", "cost", "lms", "choose_by",
-    "sure", "max_calls", "max_cost",
+    "trials", "candidates", "instructions", "demos", "demo_draws", "max_demo_tokens", "cost",
+    "lms", "choose_by", "sure", "max_calls", "max_cost",
 )  # fmt: skip
 WEIGHTS = ("judges", "penalties", "parts", "sure", "max_calls")
 SHARED = ("metric", "progress", "max_calls")
@@ -98,15 +100,18 @@ class Recipe:
     ) -> Reranker:
         """With a compiled prompt and settings."""
         given = {**self.search, **search}
+        others = read_candidates(given.pop("candidates", ()))
         if not self.judge:
-            return RerankerSearch(lm=lm, seed=seed, **given).compile(student, **sets)
+            search_only = RerankerSearch(lm=lm, seed=seed, candidates=others, **given)
+            return search_only.compile(student, **sets)
         judged = self._compiler(lm, reflection_lm, seed).compile(student, **sets)
         if not self.search:
             return judged
         instructions = given.pop("instructions", None)
         chosen = RerankerSearch(
-            lm=lm, seed=seed, instructions=instructions, candidates={"compiled": judged}, **given
-        ).compile(student, **sets)
+            lm=lm, seed=seed, instructions=instructions,
+            candidates={"compiled": judged, **others}, **given,
+        ).compile(student, **sets)  # fmt: skip
         chosen.card["judge"] = judged.card
         total = summed(chosen.card["spent"], judged.card["spent"])
         parts = {"search": chosen.card["spent"]["calls"], "judge_compiler": judged.card["spent"]}
@@ -172,9 +177,10 @@ def read_recipe(path: str | Path) -> Recipe:
     """Read a recipe.
 
     A file has ``description``, and a table ``[judge]`` (``optimizer``, its ``options`` and
-    ``arguments``, ``per_query``, ``window``, ``max_demo_tokens``), a table ``[search]``
-    (``trials``, ``instructions``, ``demos``, ``cost``, ``max_calls``...), a table ``[weights]``
-    (``judges``, ``penalties``, ``parts``, ``sure``), or several.
+    ``arguments``, ``per_query``, ``window``, ``margin``, ``max_demo_tokens``), a table ``[search]``
+    (``trials``, ``candidates``, ``instructions``, ``demos``, ``cost``, ``max_calls``...), a table
+    ``[weights]`` (``judges``, ``penalties``, ``parts``, ``sure``), or several. ``candidates`` are
+    tables as :func:`~dspy_rerank.optimizers.candidates.read_candidates` takes them.
 
     Raises:
         InputError: The file is not there, is not TOML, or has names that mean nothing.
@@ -197,6 +203,10 @@ def read_recipe(path: str | Path) -> Recipe:
     _check_names(source, "in [judge]", judge, JUDGE)
     _check_names(source, "in [search]", search, SEARCH)
     _check_names(source, "in [weights]", weights, WEIGHTS)
+    try:
+        read_candidates(search.get("candidates", ()))
+    except InputError as error:
+        raise InputError(f"{source}, [search]: {error}") from None
     if judge:
         try:
             optimizer_class(judge.get("optimizer", ""))

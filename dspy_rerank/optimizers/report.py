@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from html import escape
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ def html_of(content: dict[str, Any]) -> str:
         "</h1>",
         _words(content),
         _measured(content),
+        _optimized(content["card"]),
         _search(content),
         _weights(content["card"]),
         _prompt(content["prompt"]),
@@ -148,6 +150,30 @@ def _search(content: dict[str, Any]) -> str:
         "quality against cost; the line is the Pareto front, the large dot was chosen.</p>"
         f'<div class="cols">{plot(curve, curve, x="judge calls", y=metric)}{pareto}</div>'
         f"<details><summary>{len(trials)} settings</summary>{table(header, rows)}</details>"
+    )
+
+
+def _optimized(card: dict[str, Any]) -> str:
+    """The prompts that an optimizer has tried on single questions, and what they were worth."""
+    judge = card.get("judge") or card
+    tried = judge.get("tried") or []
+    if not tried:
+        return ""
+    points = [(float(each["after"]), each["value"]) for each in tried]
+    best = list(accumulate(points, lambda a, b: (b[0], max(a[1], b[1]))))
+    rows = [
+        [f"{n}. {' '.join(each['instructions'].split())}", each["demos"], each["value"],
+         each["questions"]]
+        for n, each in enumerate(tried, 1)
+    ]  # fmt: skip
+    header = ["instructions", "demonstrations", "score", "questions"]
+    kept = "was kept" if judge["chosen"]["kept"] else "was not: the prompt is as it was"
+    return (
+        f"<h2>Single questions</h2><p>{escape(judge['optimizer'])} tried {len(tried)} prompts on "
+        f"{judge['validation']['questions']} validation questions; what it returned {kept} "
+        f"({judge['validation']['uncompiled']:.4f} to {judge['validation']['compiled']:.4f}).</p>"
+        f"{plot(points, best, x='answers scored', y='score, and the best so far')}"
+        f"<details><summary>{len(tried)} prompts</summary>{table(header, rows)}</details>"
     )
 
 

@@ -3,10 +3,9 @@
 import copy
 import inspect
 import io
-import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -16,40 +15,11 @@ from dspy.utils.callback import BaseCallback
 
 from ..errors import CompileError, InputError, ModelError
 from .judge_metric import JudgeMetric
-from .judge_program import JudgeProgram, Prompt, Watch, prompt_of
+from .judge_program import JudgeProgram, Watch
+from .tried import Tried
 
 METRICS = ("metric", "metric_fn")
 """Where DSPy's optimizers keep their metric."""
-
-
-class Tried:
-    """What each prompt that an optimizer has tried is worth, question by question."""
-
-    def __init__(self) -> None:
-        self._prompts: dict[str, Prompt] = {}
-        self._scores: dict[str, dict[str, float]] = {}
-        self._lock = threading.Lock()
-
-    def note(self, gold: Any, prediction: Any, value: Any) -> None:
-        """Keep the score of an answer that says which prompt it comes from."""
-        prompt = prompt_of(prediction)
-        if prompt is None or not hasattr(gold, "inputs"):
-            return
-        score = value.score if isinstance(value, dspy.Prediction) else float(value)
-        question = json.dumps(dict(gold.inputs()), sort_keys=True, default=str)
-        with self._lock:
-            self._prompts[prompt.key] = prompt
-            self._scores.setdefault(prompt.key, {})[question] = float(score)
-
-    def best(self, examples: Sequence[Any]) -> Prompt | None:
-        """The prompt with the best mean on questions of which it was asked at least half."""
-        names = [json.dumps(dict(e.inputs()), sort_keys=True, default=str) for e in examples]
-        means: dict[str, float] = {}
-        for key, scores in self._scores.items():
-            known = [scores[name] for name in names if name in scores]
-            if known and len(known) * 2 >= len(names):
-                means[key] = sum(known) / len(known)
-        return self._prompts[max(means, key=means.__getitem__)] if means else None
 
 
 class GuardedMetric:

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +16,22 @@ from ..memo import remembering
 from ..metrics import parse_metric
 from ..sorters import Reranker
 from .answers import KeptAnswers
-from .arms import Arm, Prompts, arms_of, fingerprint, models_of
+from .arms import Prompts, arms_of, fingerprint, models_of
 from .card import card
 from .ledger import VARIANT, Ledger
 from .measuring import Measuring
 from .splits import joined, parts
+from .state import PRIOR_STEP, SearchState
 from .study import answers_beside, new_study
-from .trials import ATTRIBUTE, COSTS, Cost, SearchProgress, Trial, finished, settled, stored
+from .trials import ATTRIBUTE, COSTS, Cost, SearchProgress, Trial, settled, stored
 
 logger = logging.getLogger(__name__)
 
-PRIOR_STEP = 0.05
 POOLS = ("validation", "all")
 UNPRICED = (
     "the price of the model is not known; limit calls or tokens, or give the price in the LiteLLM "
     "configuration"
 )
-
-
-@dataclass
-class _Search:
-    """The state of one compile run."""
-
-    measuring: Measuring
-    study: optuna.Study
-    ledger: Ledger
-    answers: KeptAnswers | None
-
-    @property
-    def arms(self) -> dict[str, Arm]:
-        """All there is to choose among."""
-        return self.measuring.arms
-
-    @property
-    def trials(self) -> list[Trial]:
-        """Those that came to their end, by whatever process."""
-        return finished(self.study)
 
 
 class RerankerSearch(Teleprompter):
@@ -181,7 +160,7 @@ class RerankerSearch(Teleprompter):
         with dspy.context(lm=resolve_lm(self.lm)), remembering(answers):
             search = self._prepared(student, train, val, answers)
             self._run(search, begun)
-            trials = self._baseline_first(search)
+            trials = search.baseline_first()
             choice = settled(trials, self.cost or "tokens", sure=self.sure, seed=self.seed)
             compiled = search.arms[choice.trial.variant].setting(choice.trial.prior)
         compiled.card = card(
@@ -193,7 +172,7 @@ class RerankerSearch(Teleprompter):
 
     def _prepared(
         self, student: Reranker, train: Any, val: Any, answers: KeptAnswers | None
-    ) -> _Search:
+    ) -> SearchState:
         arms = arms_of(student, self.candidates, self.prompts, train, models_of(self.lms))
         study = new_study(
             self.seed,
@@ -205,21 +184,14 @@ class RerankerSearch(Teleprompter):
             ),
         )
         ledger = Ledger(study, self.max_calls, self.max_cost, answers)
-        search = _Search(Measuring(arms, val, self.metric), study, ledger, answers)
+        search = SearchState(Measuring(arms, val, self.metric), study, ledger, answers)
         for trial in search.trials:
             search.measuring.remember(trial)
         return search
 
-    def _baseline_first(self, search: _Search) -> list[Trial]:
-        """All trials, the one of the student as it is before the others."""
-        first = next(iter(search.arms))
-        trials = search.trials
-        base = next((trial for trial in trials if trial.variant == first), trials[0])
-        return [base, *(trial for trial in trials if trial is not base)]
-
-    def _run(self, search: _Search, begun: float) -> None:
-        if not search.trials:
-            search.study.enqueue_trial(self._uncompiled(search))
+    def _run(self, search: SearchState, begun: float) -> None:
+        if search.uncompiled is None:
+            search.study.enqueue_trial(search.unchanged())
         try:
             for _ in range(self.trials):
                 late = self.timeout is not None and time.monotonic() - begun > self.timeout
@@ -231,64 +203,54 @@ class RerankerSearch(Teleprompter):
                 raise
             logger.warning("interrupted: keeping the best of %d settings", len(search.trials))
 
-    def _uncompiled(self, search: _Search) -> dict[str, Any]:
-        name, arm = next(iter(search.arms.items()))
-        values: dict[str, Any] = {VARIANT: name}
-        if arm.reranker.SCORED:
-            prior = arm.reranker.settings["prior"]
-            values["prior"] = round(prior / PRIOR_STEP) * PRIOR_STEP
-        return values
-
-    def _try(self, search: _Search) -> None:
+    def _try(self, search: SearchState) -> None:
         proposed = search.study.ask()
-        search.ledger.own(proposed)
-        variant = proposed.suggest_categorical(VARIANT, list(search.arms))
-        if search.answers is not None:
-            search.ledger.queue_behind(proposed)
-            search.answers.by = proposed.number
-        prior = 0.0
-        if search.arms[variant].reranker.SCORED:
-            prior = proposed.suggest_float("prior", 0.0, 1.0, step=PRIOR_STEP)
-        trial = self._measured(search, proposed, variant, round(prior, 4))
+        try:
+            trial = self._tried(search, proposed)
+            objectives = None if trial is None else self._objectives(trial)
+        except BaseException:  # no other process need wait for it
+            search.study.tell(proposed, state=optuna.trial.TrialState.FAIL)
+            raise
         if trial is None:
             search.study.tell(proposed, state=optuna.trial.TrialState.PRUNED)
             return
         proposed.set_user_attr(ATTRIBUTE, stored(trial))
-        objectives = [trial.value] if self.cost is None else [trial.value, self._price(trial)]
         search.study.tell(proposed, objectives)
         self._tell(search)
 
-    def _measured(
-        self, search: _Search, proposed: optuna.Trial, variant: str, prior: float
-    ) -> Trial | None:
+    def _tried(self, search: SearchState, proposed: optuna.Trial) -> Trial | None:
         """The trial, unless the budget has no room for it or it is outrun."""
-        known, measuring = search.trials, search.measuring
-        if not search.ledger.reserve(proposed, measuring.most(variant), anyway=not known):
+        search.ledger.own(proposed)
+        variant = proposed.suggest_categorical(VARIANT, list(search.arms))
+        prior = 0.0
+        if search.arms[variant].reranker.SCORED:
+            prior = round(proposed.suggest_float("prior", 0.0, 1.0, step=PRIOR_STEP), 4)
+        if not search.may_begin(proposed, variant, prior):
             return None
+        measuring = search.measuring
         before = measuring.usage
         try:
-            trial = measuring.unless_outrun(variant, prior, known)
-        except BaseException:
+            trial = measuring.unless_outrun(variant, prior, search.trials)
+        finally:
             search.ledger.paid(proposed, measuring.since(before))
-            search.study.tell(proposed, state=optuna.trial.TrialState.FAIL)
-            raise
-        search.ledger.paid(proposed, measuring.since(before))
         if self.max_cost is not None and measuring.usage.cost is None:
             raise InputError(f"max_cost={self.max_cost}, but {UNPRICED}")
         return trial
 
-    def _price(self, trial: Trial) -> float:
-        """The second objective.
+    def _objectives(self, trial: Trial) -> list[float]:
+        """The metric and, where one was asked for, the cost.
 
         Raises:
             InputError: It is money, and the model has no known price.
         """
-        price = trial.price(self.cost or "tokens")
+        if self.cost is None:
+            return [trial.value]
+        price = trial.price(self.cost)
         if price == float("inf"):
             raise InputError(f"cost='money', but {UNPRICED}")
-        return price
+        return [trial.value, price]
 
-    def _tell(self, search: _Search) -> None:
+    def _tell(self, search: SearchState) -> None:
         if self.progress is not None:
             done, bill = search.trials, search.measuring.bill
             best = max(trial.value for trial in done)

@@ -8,7 +8,7 @@ import dspy
 
 from ..aggregate import rrf
 from ..errors import InputError
-from ..options import at_least
+from ..options import MOST, at_least
 from ..types import Plan
 from . import plans
 from ._kinds import COMPARING
@@ -25,7 +25,7 @@ class Consensus(Reranker):
 
     Args:
         reranker: Any sorting module.
-        passes: How many.
+        passes: How many, 1 to 1,000.
         options: See :class:`Reranker`; those of the inner reranker are not used.
     """
 
@@ -33,7 +33,7 @@ class Consensus(Reranker):
     SCORED = True
 
     def __init__(self, reranker: Reranker, *, passes: int = 3, **options: Any):
-        at_least("passes", passes, 1)
+        at_least("passes", passes, 1, MOST)
         if not isinstance(reranker, Reranker):
             raise InputError(f"reranker is {type(reranker).__name__}; expected a sorting module")
         dspy.Module.__init__(self)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..options import at_least, check_share
+from ..options import MOST, at_least, check_share
 from ..types import Kind, Plan
 from . import plans
 from ._kinds import COMPARING
@@ -64,7 +64,7 @@ class TopDown(Reranker):
         check_share("enough", enough)
         for name, least in {"window": 2, "rounds": 2, "finals": 1, "meetings": 2}.items():
             if own[name] is not None:
-                at_least(name, own[name], least)
+                at_least(name, own[name], least, None if name == "window" else MOST)
         super().__init__(judge)
         self._configure({**own, "enough": enough}, **options)
 

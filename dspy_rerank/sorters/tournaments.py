@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..options import at_least
+from ..options import MOST, at_least
 from ..types import Plan
 from . import plans
 from ._kinds import COMPARING, GROUPING
@@ -19,7 +19,7 @@ class TourRank(Reranker):
 
     Args:
         judge: Listwise; setwise judges leave all but the best of a group in incoming order.
-        rounds: Tournaments, at least 1.
+        rounds: Tournaments, 1 to 1,000.
         window: Passages in a question, at least 2.
         options: See :class:`Reranker`; ``seed`` draws the order in which groups are shown.
     """
@@ -28,7 +28,7 @@ class TourRank(Reranker):
     SCORED = True
 
     def __init__(self, judge: Any, *, rounds: int = 1, window: int = 20, **options: Any):
-        at_least("rounds", rounds, 1)
+        at_least("rounds", rounds, 1, MOST)
         at_least("window", window, 2)
         super().__init__(judge)
         self._configure({"rounds": rounds, "window": window}, **options)

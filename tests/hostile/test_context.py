@@ -83,6 +83,17 @@ def test_short_passages_keep_their_end_where_long_ones_are_cut():
         assert [item.truncated for item in ranking] == [False, False, True, True]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_refused_window_that_is_then_asked_about_in_parts_counts_its_refusal(engine):
+    documents = [f"{(7 * i) % 20} " + "word " * 200 for i in range(20)]
+    with serving(1000) as server, dspy.context(lm=language_model(server, engine)):
+        sorter = dr.SlidingWindow(dr.ListwiseJudge(), window=20, step=10, concurrency=1)
+        ranking = sorter("q", documents, top_k=1).ranking
+        assert ranking[0].text.split()[0] == "19"
+        assert ranking.usage.failed_calls >= 1
+        assert server.requests == ranking.usage.calls + ranking.usage.failed_calls
+
+
 @pytest.mark.parametrize(("sorter", "n"), [
     (dr.SlidingWindow(dr.ListwiseJudge(), window=20, step=10), 20),
     (dr.HeapSort(dr.SetwiseJudge(), children=19), 20),

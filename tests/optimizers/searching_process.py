@@ -1,8 +1,9 @@
 """One process of a search that several share; run as a script by the tests of storages.
 
 Arguments: storage, file to note every paid prompt in, and JSON options of the search; ``die`` is
-the number of prompts after which the process is killed as by ``kill -9``, and ``meet`` the number
-of processes that wait for each other before they search.
+the number of prompts after which the process is killed as by ``kill -9``, ``meet`` the number of
+processes that wait for each other before they search, and ``follow`` makes one wait until another
+has paid for something; that one is not killed before it is followed.
 """
 
 import json
@@ -20,18 +21,27 @@ from dspy_rerank.testing import scripted_lm
 from tests.optimizers.builders import MAGIC, labelled, skilled
 
 
-def meet(notes, processes):
-    """Wait until so many processes are here, since the start of an interpreter takes its time."""
-    Path(f"{notes}.{os.getpid()}").touch()
-    until = time.monotonic() + 120
-    while len(list(Path(notes).parent.glob(f"{Path(notes).name}.*"))) < processes:
-        assert time.monotonic() < until, "the other process never came"
+def until(condition):
+    """Wait for another process: the start of an interpreter takes its time."""
+    late = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < late, "the other process never came"
         time.sleep(0.01)
+
+
+def meet(notes, processes):
+    """Wait until so many processes are here."""
+    Path(f"{notes}.{os.getpid()}").touch()
+    until(lambda: len(list(Path(notes).parent.glob(f"{Path(notes).name}.*"))) >= processes)
 
 
 def main(storage, notes, options):
     die, latency = options.pop("die", None), options.pop("latency", 0.0)
-    meet(notes, options.pop("meet", 1))
+    together, followed = options.pop("meet", 1), Path(f"{notes}-followed")
+    meet(notes, together)
+    if options.pop("follow", False):
+        until(Path(notes).exists)
+        followed.touch()
     asked = []
 
     def answer(prompt):
@@ -39,6 +49,7 @@ def main(storage, notes, options):
         with Path(notes).open("a") as stream:
             stream.write(json.dumps(prompt) + "\n")
         if die is not None and len(asked) > die:
+            until(lambda: together == 1 or followed.exists())
             os.kill(os.getpid(), signal.SIGKILL)
         return skilled(prompt)
 

@@ -1,6 +1,7 @@
 """Recipes: the ones that are shipped, and files that are not recipes."""
 
 import random
+import re
 from pathlib import Path
 
 import dspy
@@ -52,6 +53,17 @@ def test_every_shipped_recipe_finds_the_gain(path):
         ('[judge]\noptimizer = "Magic"', "unknown optimizer 'Magic'"),
         ("[judge]\nwindow = 3", "unknown optimizer ''"),
         ("optimiser = 1", "unknown 'optimiser' at the top"),
+        ('[search]\ncandidates = "x"', "expected tables with a sorter and a judge"),
+        ('[[search.candidates]]\nsorter = "TopDown"', "None is none of PointwiseJudge"),
+        (
+            '[[search.candidates]]\nsorter = "Bubble"\njudge = "ListwiseJudge"',
+            r"\[search\]: candidate 1: 'Bubble' is none of ScoreSort",
+        ),
+        (
+            '[[search.candidates]]\nsorter = "TopDown"\nfinals = 2\njudge = "ListwiseJudge"\n'
+            '[[search.candidates]]\nsorter = "TopDown"\nwindo = 3\njudge = "ListwiseJudge"',
+            "candidate 2, TopDown: .*'windo'",
+        ),
     ],
 )
 def test_a_file_that_is_not_a_recipe_says_so(tmp_path, content, says):
@@ -94,3 +106,30 @@ def test_a_panel_by_likelihood_needs_a_model_that_scores():
             dr.ScoreSort(dr.PointwiseJudge(evidence="generate")), trainset=labelled(4),
             valset=labelled(2, 1), lm=scripted_lm("1"),
         )  # fmt: skip
+
+
+def test_a_recipe_chooses_among_the_rerankers_that_it_names(tmp_path):
+    path = tmp_path / "r.toml"
+    path.write_text(
+        '[search]\ntrials = 12\ndemos = []\n[[search.candidates]]\nsorter = "MergeSort"\n'
+        'passes = 2\njudge = { kind = "PairwiseJudge", swap = false }\n'
+        '[[search.candidates]]\nname = "best"\nsorter = "Survivor"\nwindow = 3\n'
+        'judge = "SetwiseJudge"\n'
+    )
+
+    def pairs_only(prompt):
+        """A model that can compare two passages and do nothing else."""
+        found = re.findall(r"Passage \[[AB]\]: .*worth (\d)", prompt)
+        return "1" if len(found) != 2 else "A" if found[0] > found[1] else "B"
+
+    lm = scripted_lm(pairs_only)
+    student = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    compiled = read_recipe(path).compile(
+        student, trainset=labelled(8), valset=labelled(8, seed=1), lm=lm, instructions=None
+    )
+    assert compiled.card["chosen"]["variant"].startswith("MergeSort(PairwiseJudge, swap=False, pas")
+    assert isinstance(compiled, dr.Consensus)
+    tried = {trial["variant"].split(":")[0] for trial in compiled.card["trials"]}
+    assert "student" in tried
+    found = dr.evaluate({"compiled": compiled}, labelled(6, seed=2), lm=lm)
+    assert found["compiled"].mean("nDCG@10").mean > 0.95

@@ -1,5 +1,7 @@
 """Compiling from labels with a scripted model whose skill depends on its prompt."""
 
+from math import log2
+
 import dspy
 import pytest
 
@@ -49,7 +51,6 @@ def test_same_seed_same_program():
         program = search(lm=scripted_lm(skilled), seed=4).compile(
             dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
         )
-        program.card["spent"].pop("seconds")
         return dr.program.to_dict(program)
 
     assert compiled() == compiled()
@@ -111,6 +112,42 @@ def test_examples_have_the_judges_own_fields_and_right_answers(build, field):
 def test_pairs_come_in_both_orders():
     winners = [i.example.winner for i in judgment_examples(dr.PairwiseJudge(), labelled(8))]
     assert 0.3 < winners.count("A") / len(winners) < 0.7
+
+
+def test_pairs_may_be_kept_apart_by_a_margin():
+    judge = dr.PairwiseJudge()
+    gaps = [
+        max(item.grades) - min(item.grades)
+        for item in judgment_examples(judge, labelled(8), margin=2, per_query=20)
+    ]
+    assert gaps
+    assert min(gaps) >= 2
+
+
+def test_a_question_says_how_much_of_the_metric_hangs_on_it():
+    (query,) = dr.datasets.from_examples(
+        [{"query": "q", "documents": ["a", "b", "c"], "relevance": [0, 1, 0]}]
+    )
+    (first, second) = judgment_examples(dr.PairwiseJudge(), [query])
+    assert {first.worth, second.worth} == {
+        round(1 - 1 / log2(3), 6), round(1 / log2(3) - 0.5, 6),
+    }  # fmt: skip
+    whole = judgment_examples(dr.ListwiseJudge(), [query], per_query=1, window=3)[0]
+    assert whole.worth == 0.5
+    alone = judgment_examples(dr.PointwiseJudge(evidence="generate"), [query])
+    assert {item.texts[0]: item.worth for item in alone} == {
+        "a": round(1 - 1 / log2(3), 6), "b": 0.5, "c": round(1 / log2(3) - 0.5, 6),
+    }  # fmt: skip
+
+
+def test_every_second_group_has_a_relevant_passage_where_there_is_any():
+    rare = labelled(4, grades=(1, *[0] * 30))
+    for judge in (dr.SetwiseJudge(), dr.ListwiseJudge()):
+        found = judgment_examples(judge, rare, per_query=12, window=4)
+        relevant = sum(item.grade > 0 for item in found)
+        assert 0.5 <= relevant / len(found) < 0.9
+    none = labelled(2, grades=(0, 0, 0))
+    assert {item.grade for item in judgment_examples(dr.SetwiseJudge(), none)} == {0.0}
 
 
 def test_demo_sets_cover_grades_and_stay_within_their_tokens():

@@ -116,7 +116,8 @@ def test_two_processes_share_one_search_its_answers_and_its_budget(storage, tmp_
 def test_one_of_two_is_killed_and_the_other_finishes_within_the_budget(storage, tmp_path):
     notes = tmp_path / "notes"
     options = {"trials": 8, "max_calls": 100, "latency": 0.05, "meet": 2}
-    dying, living = start(storage, notes, **options, die=8), start(storage, notes, **options)
+    dying = start(storage, notes, **options, die=8)
+    living = start(storage, notes, **options, follow=True)
     dying.communicate(timeout=240)
     assert dying.returncode == -9
     card = card_of(living)

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 import dspy_rerank as dr
+from dspy_rerank.errors import InputError
 from dspy_rerank.judges.protocol import Answer
 from dspy_rerank.sorters import SORTERS
 from dspy_rerank.sorters.candidates import CANDIDATES
@@ -182,3 +183,15 @@ def by_length(kind):
         return order if kind == "listwise" else order[0] if kind == "setwise" else "AB"[order[0]]
 
     return fn
+
+
+@pytest.mark.parametrize("make", [
+    lambda most: dr.Consensus(dr.TopDown(dr.ListwiseJudge()), passes=most),
+    lambda most: dr.TourRank(dr.ListwiseJudge(), rounds=most),
+    lambda most: dr.TopDown(dr.ListwiseJudge(), finals=most),
+    lambda most: dr.TopDown(dr.PairwiseJudge(), meetings=most),
+])  # fmt: skip
+def test_numbers_that_would_be_planned_for_ever_are_refused(make):
+    make(1000)
+    with pytest.raises(InputError, match="at most 1000"):
+        make(10**9)
