@@ -80,8 +80,8 @@ def _unread(row: Row) -> str:
     if not row.unknowns:
         return ""
     return (
-        f"{row.unknowns} of {row.usage.calls} answers to the {row.name} program could not be read "
-        "and say nothing"
+        f"{row.unknowns} questions of the {row.name} program, in {row.usage.calls} calls, had no "
+        "answer that could be read"
     )
 
 

@@ -81,7 +81,10 @@ def test_it_waits_until_the_other_has_said_what_it_buys(study, clock):
     assert not clock.todo
 
 
-@pytest.mark.parametrize(("owner", "variant"), [(ALIVE, "b"), (DEAD, "a"), (BEFORE, "a")])
+@pytest.mark.parametrize(
+    ("owner", "variant"), [(ALIVE, "b"), (DEAD, "a"), (BEFORE, "a")],
+    ids=["other answers", "dead", "dead, and its number is mine"],
+)  # fmt: skip
 def test_it_does_not_wait_for_other_answers_or_the_dead(study, clock, owner, variant):
     begun(study, owner, variant)
     ledger, trial = mine(study)

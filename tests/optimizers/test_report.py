@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+from dspy.teleprompt import BootstrapFewShotWithRandomSearch
 
 import dspy_rerank as dr
-from dspy_rerank.optimizers import RerankerSearch, write_report
+from dspy_rerank.optimizers import JudgeCompiler, RerankerSearch, write_report
 from dspy_rerank.testing import scripted_lm
 from tests.optimizers.builders import MAGIC, labelled, skilled
 
@@ -96,3 +97,30 @@ def test_a_judge_by_likelihood_is_compared_with_the_one_that_would_have_been_ask
     student = dr.ScoreSort(dr.PointwiseJudge())
     compiled = dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"))
     assert _prompts(student, compiled)["diff"] == []
+
+
+def test_the_prompts_that_an_optimizer_tried_are_listed_with_their_scores(tmp_path):
+    lm = scripted_lm(skilled)
+    options = {"max_bootstrapped_demos": 2, "max_labeled_demos": 0, "num_candidate_programs": 1}
+    student = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    compiled = JudgeCompiler(BootstrapFewShotWithRandomSearch, options, lm=lm, per_query=4).compile(
+        student, trainset=labelled(8), valset=labelled(8, seed=1)
+    )
+    test = labelled(4, seed=2)
+    found = dr.evaluate({"uncompiled": student, "compiled": compiled}, test, lm=lm)
+    page = write_report(tmp_path, student, compiled, found, test).read_text()
+    tried = json.loads((tmp_path / "report.json").read_text())["card"]["tried"]
+    assert tried[0]["demos"] == 0
+    assert [each["questions"] for each in tried] == [32] * len(tried)
+    assert max(each["value"] for each in tried) == compiled.card["validation"]["compiled"] == 1.0
+    assert (
+        f"tried {len(tried)} prompts on 32 validation questions; what it returned was kept" in page
+    )
+    assert page.count("<svg") == 1
+
+
+def test_answers_that_cannot_be_read_are_said_in_words(tmp_path):
+    content, page = reported(tmp_path, "I would rather not.")
+    (said,) = [s for s in content["words"] if "of the compiled program, in" in s]
+    assert said.startswith("48 questions of the compiled program, in 96 calls, had no answer")
+    assert said in page
