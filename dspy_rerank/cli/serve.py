@@ -8,13 +8,13 @@ from typing import Any
 import dspy
 
 from .. import models, server
+from ..cache import keep_in_memory
 from ..defaults import default_reranker, resolve_lm
 from ..errors import InputError
 from ..program import load
 from ..server.access import LOOPBACK_NAMES, check_host, keys_from
 from ..server.programs import Program, read_name
 from ._app import positive
-from ._cache import keep_in_memory
 from ._common import add_json, add_model
 from ._show import emit, say
 

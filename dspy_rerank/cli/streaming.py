@@ -8,13 +8,13 @@ from typing import Any
 
 import dspy
 
+from ..cache import keep_in_memory
 from ..errors import InputError
 from ..streaming import Journal, Plan, Source, Summary, identity_of, open_source
 from ..streaming import run as rank_all
 from ..streaming.printed import Printed
 from ..streaming.running import GIVE_UP
 from ._app import FAILED, positive
-from ._cache import keep_in_memory
 from ._common import dollars, model, names_of, program_or_default, writable
 from ._progress import run_progress
 from ._show import complain, emit, note

@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
-from ..options import MOST
+from ..options import MOST, at_least
 from ..types import Group, Judgment, Kind
 
 
 def check_votes(votes: Any, evidence: str) -> None:
     """Refuse a number of votes that cannot be, or that goes with other evidence."""
-    if isinstance(votes, bool) or not isinstance(votes, int) or not 1 <= votes <= MOST:
-        raise InputError(f"votes={votes!r}; expected a whole number from 1 to {MOST}")
+    at_least("votes", votes, 1, MOST)
     if votes > 1 and evidence not in ("auto", "generate"):
         raise InputError(
             f"votes={votes} counts answers, evidence={evidence!r} takes its confidence elsewhere; "

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
+from weakref import WeakSet
 
 from dspy import lm15
 from dspy.utils.exceptions import LMTimeoutError
@@ -68,8 +70,9 @@ class _Group:
         """LiteLLM's Router; imports LiteLLM, which takes seconds."""
         if self._made is None:
             self._made = _router(self.config, self.alias)
+            _groups.add(self)
             for name in LOGGERS:
-                logging.getLogger(name).addFilter(Blotting(self.secrets))
+                logging.getLogger(name).addFilter(_BLOTTING)  # which it takes once
         return self._made
 
     def secrets(self) -> list[str]:
@@ -211,6 +214,18 @@ class RouterEngine(_Group):
         """The answer as events; it is complete before the first of them."""
         yield from lm15.response_to_events(self.complete(request))
 
+
+_groups: WeakSet[_Group] = WeakSet()
+
+
+def _secrets() -> Iterator[str]:
+    """The keys of all groups that have asked something and are still there."""
+    for group in list(_groups):
+        with suppress(InputError):  # a variable that is no longer set
+            yield from group.secrets()
+
+
+_BLOTTING = Blotting(_secrets)
 
 ONCE: Mapping[str, Any] = {"num_retries": 0, "disable_fallbacks": True, "max_retries": 0}
 """One attempt at one deployment: what comes after a failure is decided here."""

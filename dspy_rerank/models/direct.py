@@ -207,7 +207,7 @@ def direct(
     """A model behind an OpenAI-compatible server, with little in between.
 
     The LM's name holds the address, so two servers with the same model never share cached
-    answers. Answers are deterministic (temperature 0) unless a temperature is given.
+    answers. The temperature is 0 unless one is given.
 
     Args:
         url: Where the API is, with its version: ``http://127.0.0.1:8000/v1``.

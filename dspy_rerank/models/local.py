@@ -115,8 +115,8 @@ class AsyncLocalEngine(_Engine):
 def local(model: str = _gguf.EMBEDDED, *, n_ctx: int = N_CTX, **kwargs: Any) -> dspy.LM:
     """A language model that runs in this process, named ``local/<model>``.
 
-    Nothing is loaded before the first call. Answers are deterministic (temperature 0) unless a
-    temperature is given.
+    Nothing is loaded before the first call. The temperature is 0 unless one is given; even so,
+    scores of a text by a process's first call and by later ones may differ, by 0.07 where measured.
 
     Args:
         model: ``embedded`` (the file named by ``DSPY_RERANK_LOCAL_MODEL``, else

@@ -160,3 +160,20 @@ def test_an_alias_is_saved_as_a_plain_lm_without_keys_in_headers(tmp_path, monke
     assert CANARY not in str(state)
     assert state["temperature"] == 0.5
     assert type(dspy.BaseLM.load_state(state)) is dspy.LM
+
+
+def test_groups_share_one_filter_on_what_litellm_logs(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    groups = [aliased(tmp_path, 2)(f"http://127.0.0.1:{port}/v1") for port in (1, 2)]
+    logger = logging.getLogger("LiteLLM Router")
+    for group in groups:
+        assert group.engine.router is not None
+    before = list(logger.filters)
+    assert groups[0].engine.twin.router is not None
+    assert logger.filters == before
+    with caplog.at_level(logging.WARNING, logger=logger.name):
+        logger.warning("refused: %s", CANARY)
+        monkeypatch.delenv("CANARY_KEY")
+        logger.warning("asked without its variable")
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["refused: ***", "asked without its variable"]

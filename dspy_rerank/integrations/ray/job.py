@@ -75,13 +75,3 @@ class Job:
         if self.program is None:
             return default_reranker(model), model
         return program.from_dict(self.program), model
-
-
-def keep_no_answers() -> None:
-    """Let DSPy's cache on disk answer repeated questions, and keep none of them in memory."""
-    cache: Any = dspy.cache
-    if cache.enable_memory_cache:
-        dspy.configure_cache(
-            enable_disk_cache=cache.enable_disk_cache, disk_cache_dir=cache.disk_cache_dir,
-            enable_memory_cache=False,
-        )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ...cache import keep_in_memory
 from ...datasets._values import read_object
 from ...errors import DataError
 from ...streaming import Item, Summary, stream
@@ -15,7 +16,7 @@ from ...streaming.sources.lines import read_item
 from ...streaming.streamed import Streamed
 from ...types import Usage
 from .._extras import needs
-from .job import Job, keep_no_answers
+from .job import Job
 from .parts import Parts, has, named
 from .reading import LINE, WHERE
 
@@ -37,7 +38,7 @@ class Ranker:
     """
 
     def __init__(self, job: Job, rates: Any, ranked: Any, failed: Any):
-        keep_no_answers()
+        keep_in_memory(0)
         self._job, self._reranker = job, job.opened(rates)
         self._ranked, self._failed = _array(ranked), _array(failed)
         self._parts = Parts(job.out)

@@ -1,4 +1,4 @@
-"""How many answers DSPy keeps in the memory of a command's own process."""
+"""How many answers DSPy keeps in the memory of a process that is ours: a command, a worker."""
 
 import dspy
 

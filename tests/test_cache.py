@@ -3,7 +3,7 @@
 import dspy
 import pytest
 
-from dspy_rerank.cli._cache import keep_in_memory
+from dspy_rerank.cache import keep_in_memory
 
 
 @pytest.fixture(autouse=True)
