@@ -13,9 +13,14 @@ PROCESS = Path(__file__).with_name("running_process.py")
 COUNT = 120
 
 
+def command(path, hangs_from=COUNT):
+    return [sys.executable, str(PROCESS), str(path), str(COUNT), str(hangs_from)]
+
+
 def started(path):
-    command = [sys.executable, str(PROCESS), str(path), str(COUNT)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """A run that does not come to its end."""
+    given = command(path, hangs_from=COUNT // 2)
+    return subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def asked_and_done(lines):
@@ -49,10 +54,7 @@ def test_kill_9_loses_and_repeats_nothing_that_was_reported(tmp_path):
     assert 30 <= done <= len(safe) < COUNT
     with path.open("ab") as file:
         file.write(b'{"id": "torn')
-    again = subprocess.run(
-        [sys.executable, str(PROCESS), str(path), str(COUNT)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    again = subprocess.run(command(path), capture_output=True, text=True, check=True)
     asked, _ = asked_and_done(again.stdout.splitlines())
     assert not set(asked) & set(safe)
     assert len(asked) == COUNT - len(safe)
