@@ -13,6 +13,9 @@ from dspy.utils.exceptions import AdapterParseError
 
 from .reading.unwrap import unwrap
 
+_acall: Any = dspy.Adapter.acall.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
+"""DSPy's call without planning: on LiteLLM that is four look-ups in a thread, before each call."""
+
 
 class CompactAdapter(dspy.ChatAdapter):
     """Formats instructions, demos and inputs plainly; reads one answer out of any wrapping.
@@ -28,6 +31,17 @@ class CompactAdapter(dspy.ChatAdapter):
     def __init__(self, *, cue: bool = False, **options: Any):
         super().__init__(use_json_adapter_fallback=False, **options)
         self.cue = cue
+
+    async def acall(
+        self,
+        lm: dspy.BaseLM,
+        lm_kwargs: dict[str, Any],
+        signature: type[dspy.Signature],
+        demos: list[dict[str, Any]],
+        inputs: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        """DSPy's call, which looks up what the model can do only where a field asks for that."""
+        return await _acall(self, lm, lm_kwargs, signature, demos, inputs)
 
     def format(
         self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]

@@ -6,26 +6,20 @@ others do; callbacks are told what an LM gives or raises; entries reach every ob
 ``settings.caller_modules`` that has a ``history`` list.
 """
 
-import threading
-from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager
 from typing import Any
 
 import dspy
-from dspy import lm15
-from dspy.clients.base_lm import GLOBAL_HISTORY, record_history
 from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
 from dspy.utils.callback import BaseCallback
 from dspy.utils.usage_tracker import UsageTracker
 
 from .certainty import Token, read_tokens
+from .histories import record
 from .prices import known_price
+from .straight import StraightLM
 from .types import Usage
-
-KEPT = 1000
-"""Judges' calls that DSPy's histories keep when nobody collects a trace, in this process."""
 
 _NOBODYS = main_thread_config["trace"]
 """The list in which DSPy keeps calls for nobody in particular."""
@@ -99,14 +93,14 @@ class Capture(BaseCallback):
     def _handing_over(self, lm: Any, inferring: bool) -> Any:
         """A copy without retries, which the engine owns, that hands its entry to this capture."""
         silent = dspy.settings.disable_history
-        single = object.__new__(type(lm))
+        single = object.__new__(StraightLM if type(lm) is dspy.LM else type(lm))
         single.__dict__.update(lm.__dict__, num_retries=0)
 
         def update_history(entry: dict[str, Any]) -> None:
             self.entries.append(entry)
             self.outputs, self.answered = entry["outputs"], True
             if not silent:
-                _record(single, _without_logprobs(entry), inferring)
+                record(single, entry, inferring=inferring)
 
         single.update_history = update_history
         return single
@@ -210,37 +204,3 @@ def _traced_for_nobody() -> bool:
     """Whether nobody has asked DSPy for a trace, as optimizers do and whoever sets a list."""
     trace = dspy.settings.trace
     return trace is _NOBODYS or trace is DEFAULT_CONFIG["trace"] or trace is None
-
-
-def _without_logprobs(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry as histories keep it: log-probabilities have been read, and are most of it."""
-    if not any(isinstance(output, Mapping) and "logprobs" in output for output in entry["outputs"]):
-        return entry
-    outputs = [{k: v for k, v in dict(o).items() if k != "logprobs"} for o in entry["outputs"]]
-    response = entry["response"]
-    if isinstance(response, lm15.Response):
-        response = replace(response, logprobs=None)
-    elif hasattr(response, "model_copy") and hasattr(response, "choices"):
-        bare = [choice.model_copy(update={"logprobs": None}) for choice in response.choices]
-        response = response.model_copy(update={"choices": bare})
-    return {**entry, "outputs": outputs, "response": response}
-
-
-_recent: deque[tuple[dict[str, Any], list[list[dict[str, Any]]]]] = deque()
-_forgetting = threading.Lock()
-
-
-def _record(lm: Any, entry: dict[str, Any], inferring: bool) -> None:
-    """Into DSPy's histories; the oldest of many such entries leaves them."""
-    record_history(lm, entry)
-    if not inferring:
-        return
-    owners = [lm, *(dspy.settings.caller_modules or [])]
-    with _forgetting:
-        _recent.append((entry, [GLOBAL_HISTORY, *(owner.history for owner in owners)]))
-        if len(_recent) <= KEPT:
-            return
-        oldest, places = _recent.popleft()
-        for history in places:
-            with suppress(ValueError):
-                history.remove(oldest)

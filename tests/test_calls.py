@@ -7,7 +7,7 @@ from dspy.clients.base_lm import GLOBAL_HISTORY
 from dspy.utils.exceptions import LMError
 
 import dspy_rerank as dr
-from dspy_rerank import captured
+from dspy_rerank import histories
 from dspy_rerank.errors import ModelError
 from dspy_rerank.models import set_price
 from dspy_rerank.testing import scripted_lm
@@ -93,8 +93,8 @@ def test_histories_keep_calls_but_no_logprobs():
 
 
 def test_the_oldest_of_many_calls_leave_the_histories(monkeypatch):
-    monkeypatch.setattr(captured, "KEPT", 10)
-    captured._recent.clear()
+    monkeypatch.setattr(histories, "KEPT", 10)
+    histories._recent.clear()
     lm = scripted_lm("2")
     lm("not a judge's")
     with dspy.context(lm=lm):
@@ -105,8 +105,8 @@ def test_the_oldest_of_many_calls_leave_the_histories(monkeypatch):
 
 
 def test_whoever_collects_a_trace_gets_every_call_and_nobody_else_pays_for_it(monkeypatch):
-    monkeypatch.setattr(captured, "KEPT", 2)
-    captured._recent.clear()
+    monkeypatch.setattr(histories, "KEPT", 2)
+    histories._recent.clear()
     lm = scripted_lm("2")
     nobodys = len(dspy.settings.trace)
     with dspy.context(lm=lm):

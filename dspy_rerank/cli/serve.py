@@ -1,6 +1,7 @@
 """``dspy-rerank serve``: programs behind the HTTP API of Cohere and Jina."""
 
 import argparse
+import gc
 import sys
 from dataclasses import fields, replace
 from typing import Any
@@ -82,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     programs = _programs(arguments)
     app = server.create_app(programs, limits=limits, access=access)
     keep_in_memory(KEPT)
+    gc.collect()
+    gc.freeze()  # what is imported and loaded stays, and need not be looked through again
     _serve(app, arguments, programs, access.open)
     return 0
 

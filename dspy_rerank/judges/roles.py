@@ -72,14 +72,13 @@ def roles_of(signature: type[dspy.Signature], *, pair: bool = False, scored: str
     Raises:
         InputError: A part is missing; the message lists the names that are looked for.
     """
-    inputs, outputs = tuple(signature.input_fields), tuple(signature.output_fields)
-    return _roles(signature.__name__, inputs, outputs, pair, scored)
+    asked: Any = signature
+    return _roles(asked, pair, scored)
 
 
 @lru_cache(maxsize=512)
-def _roles(
-    name: str, names: tuple[str, ...], outputs: tuple[str, ...], pair: bool, scored: str
-) -> Roles:
+def _roles(signature: Any, pair: bool, scored: str) -> Roles:
+    name, names = signature.__name__, tuple(signature.input_fields)
     query = next((known for known in QUERY_NAMES if known in names), None)
     if query is None and not scored:
         raise _missing(name, names, "the query", QUERY_NAMES)
@@ -94,7 +93,7 @@ def _roles(
             f"signature {name} has an input {taken!r}, a name that a call of a reranker or of "
             "DSPy's Predict already uses; give it another name"
         )
-    return Roles(query, passages, extras, scored or outputs[-1])
+    return Roles(query, passages, extras, scored or list(signature.output_fields)[-1])
 
 
 def _passages(names: Sequence[str], pair: bool) -> tuple[str, ...]:

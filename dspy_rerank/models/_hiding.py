@@ -8,12 +8,12 @@ import dspy
 from dspy.clients.base_lm import LM_CLASS_STATE_KEY
 from dspy.utils.callback import with_callbacks
 
+from dspy_rerank import straight
 from dspy_rerank.hiding import blot, keys_in
 
 PLAIN = "dspy.clients.lm.LM"
 _call: Any = dspy.LM.__call__.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
-_acall: Any = dspy.LM.acall.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
-"""DSPy's calls without their callbacks, which are to see errors from which keys are gone."""
+"""DSPy's call without its callbacks, which are to see errors from which keys are gone."""
 
 
 class HidingLM(dspy.LM):
@@ -36,7 +36,7 @@ class HidingLM(dspy.LM):
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """As `dspy.LM`."""
         with self._hiding():
-            return await _acall(self, prompt, messages=messages, **kwargs)
+            return await straight.acall(self, prompt, messages, kwargs)
 
     @contextmanager
     def _hiding(self) -> Iterator[None]:

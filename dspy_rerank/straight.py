@@ -1,0 +1,43 @@
+"""DSPy's asynchronous LM call without its detour over a thread, where nothing is on a disk.
+
+DSPy prepares every call in a worker thread, since images and the like may have to be read from
+files. Judges send text, and handing it over and back takes more time than preparing it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+from dspy.clients._deprecation import warn_openai_messages
+from dspy.clients.execution import aexecute, finalize, prepare
+from dspy.utils.callback import with_callbacks
+
+_dspys: Any = dspy.LM.acall.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
+
+
+async def acall(lm: dspy.LM, prompt: Any, messages: Any, kwargs: dict[str, Any]) -> Any:
+    """What `dspy.LM.acall` gives, without its callbacks."""
+    if not _text(messages) or prompt is not None or "request" in kwargs:
+        return await _dspys(lm, prompt, messages=messages, **kwargs)
+    call = prepare(lm, prompt, messages, kwargs, asynchronous=True)
+    if not call.managed:
+        return await _dspys(lm, prompt, messages=messages, **kwargs)
+    warn_openai_messages(lm, messages)
+    return finalize(lm, call, await aexecute(lm, call))
+
+
+def _text(messages: Any) -> bool:
+    """Whether all that is to be sent are strings."""
+    return isinstance(messages, list) and all(
+        isinstance(message, Mapping) and isinstance(message.get("content"), str)
+        for message in messages
+    )
+
+
+class StraightLM(dspy.LM):
+    """A `dspy.LM` that is called so."""
+
+    @with_callbacks
+    async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+        """As `dspy.LM`."""
+        return await acall(self, prompt, messages, kwargs)
