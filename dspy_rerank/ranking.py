@@ -1,7 +1,7 @@
 """What comes out: every document once, with its audit trail and its price."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, overload
@@ -113,25 +113,37 @@ class Ranking(Sequence[Ranked]):
         return sum(not judgment.known for judgment in self.judgments)
 
     @property
+    def repaired(self) -> int:
+        """How many judgments were read after dropping or adding ids; each has its ``reason``."""
+        return sum(judgment.status == "repaired" for judgment in self.judgments)
+
+    @property
     def low_confidence(self) -> list[int]:
         """Positions of the documents that are flagged, best first."""
         return [item.index for item in self.items if item.low_confidence]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The ranking as JSON values; without the texts of the judgments' passages."""
-        return {
+    def to_dict(self, *, judgments: bool = True) -> dict[str, Any]:
+        """The ranking as JSON values; without the texts of the judgments' passages.
+
+        Args:
+            judgments: Whether they come with it.
+        """
+        told = {
             "query": self.query,
             "n": self.n,
             "ranking": [_row(item) for item in self.items],
             "unknowns": self.unknowns,
+            "repaired": self.repaired,
             "degraded": self.degraded,
             "reasons": list(self.reasons),
             "evidence": self.evidence,
             "truncated": list(self.truncated),
             "confidence_threshold": self.confidence_threshold,
             "usage": asdict(self.usage),
-            "judgments": [_judgment(judgment) for judgment in self.judgments],
         }
+        if judgments:
+            told["judgments"] = [_judgment(judgment) for judgment in self.judgments]
+        return told
 
     def to_trec(self, qid: str = "1", tag: str = "dspy_rerank") -> str:
         """Lines of a TREC run; a document without id goes by its position.
@@ -193,6 +205,8 @@ class Ranking(Sequence[Ranked]):
         ]
         if self.unknowns:
             parts.append(f"{self.unknowns} unknown")
+        if self.repaired:
+            parts.append(f"{self.repaired} repaired")
         if self.truncated:
             parts.append(f"{len(self.truncated)} truncated")
         if self.low_confidence:
@@ -218,14 +232,16 @@ _COLUMNS = (
     "rank", "index", "id", "score", "confidence", "low_confidence", "truncated", "text",
 )  # fmt: skip
 
+_FACTS = tuple(fact.name for fact in fields(Judgment))
+
 
 def _row(item: Ranked) -> dict[str, Any]:
     return {name: getattr(item, name) for name in _COLUMNS}
 
 
 def _judgment(judgment: Judgment) -> dict[str, Any]:
-    kept = asdict(judgment)
-    return {name: value for name, value in kept.items() if value not in (None, "", ())}
+    told = ((name, getattr(judgment, name)) for name in _FACTS)
+    return {name: value for name, value in told if value not in (None, "", ())}
 
 
 def assemble(

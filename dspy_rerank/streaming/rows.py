@@ -26,11 +26,9 @@ def status_of(ranking: Ranking) -> str:
 
 def ranked_row(name: str, ranking: Ranking, *, judgments: bool = True) -> dict[str, Any]:
     """A ranking as JSON values, without the texts that the queries have."""
-    row = {"id": name, "status": status_of(ranking), **ranking.to_dict()}
+    row = {"id": name, "status": status_of(ranking), **ranking.to_dict(judgments=judgments)}
     for item in row["ranking"]:
         del item["text"]
-    if not judgments:
-        del row["judgments"]
     return row
 
 

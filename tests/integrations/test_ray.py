@@ -29,7 +29,7 @@ from dspy_rerank.integrations.ray import Parts, read_failed, read_ranked
 from dspy_rerank.integrations.ray.job import Job
 from dspy_rerank.integrations.ray.parts import BAD, GOOD, has
 from dspy_rerank.integrations.ray.ranker import RECEIPT, Ranker, of_receipt
-from dspy_rerank.integrations.ray.rates import Lease, Rates, share
+from dspy_rerank.integrations.ray.rates import LOOK, Lease, Rates, share
 from dspy_rerank.integrations.ray.reading import LINE, dataset_of, read_groups, read_span
 from dspy_rerank.integrations.ray.running import followed, rerank
 
@@ -340,6 +340,31 @@ class TestRates:
         waits = asyncio.run(five())
         assert [round(wait, -1) for wait in waits] == [0, 10, 20, 30, 40]
         assert near.leases == 1
+
+    def test_without_a_rate_the_actor_is_asked_now_and_then_and_a_refusal_still_holds(self):
+        near, now = Near(), [0.0]
+        lease = Lease(near, "judge", Limit(), clock=lambda: now[0])
+
+        async def asked():
+            return [await lease.take(0) for _ in range(5)]
+
+        assert asyncio.run(asked()) == [0.0] * 5
+        assert near.leases == 1
+        near.rates.refused("judge", (None, None), 30.0)
+        now[0] = LOOK
+        assert all(25 < wait <= 30 for wait in asyncio.run(asked()))
+
+    def test_a_worker_that_was_refused_itself_asks_at_once(self):
+        near = Near()
+        lease = Lease(near, "judge", Limit(), clock=lambda: 0.0)
+
+        async def asked():
+            await lease.take(0)
+            lease.refused(30.0)
+            await asyncio.sleep(0)
+            return await lease.take(0)
+
+        assert 25 < asyncio.run(asked()) <= 30
 
     def test_an_actor_that_is_gone_is_an_error_for_each_who_waits(self):
         class Gone:

@@ -46,12 +46,12 @@ class Ranker:
     def __call__(self, batch: Any) -> Any:
         """Rank the queries of a batch that have to be, and write them."""
         summary = Summary()
-        wanted = {item.key: item for item in self._wanted(self._items(batch), summary)}
+        wanted = dict(self._wanted(self._items(batch), summary))
         if wanted:
             name = named(self._job.run, wanted)
             rows = self._parts.found(name)
             known = {row["key"] for row in rows}
-            missing = [item for key, item in wanted.items() if key not in known]
+            missing = {key: item for key, item in wanted.items() if key not in known}
             if missing:
                 rows += self._rows(missing)
                 self._parts.write(name, rows)
@@ -72,23 +72,24 @@ class Ranker:
                 item = Item("", row.get("query") or row.get(LINE), problem=problem)
             yield item if item.id else replace(item, id=item.key)
 
-    def _wanted(self, items: Iterable[Item], summary: Summary) -> Iterator[Item]:
+    def _wanted(self, items: Iterable[Item], summary: Summary) -> Iterator[tuple[str, Item]]:
         for item in items:
-            ranked, failed = has(self._ranked, item.key), has(self._failed, item.key)
+            key = item.key
+            ranked, failed = has(self._ranked, key), has(self._failed, key)
             again = failed and not ranked
             if again if self._job.only_failed else not (ranked or failed):
-                yield item
+                yield key, item
             else:
                 summary.skipped += int(ranked or failed)
                 summary.bad_before += int(again)
 
-    def _rows(self, items: Iterable[Item]) -> list[dict[str, Any]]:
+    def _rows(self, items: Mapping[str, Item]) -> list[dict[str, Any]]:
         common: dict[str, Any] = {} if self._job.top_k is None else {"top_k": self._job.top_k}
         results = stream(
-            self._reranker, items, queries_at_once=self._job.queries_at_once, in_order=True,
-            **common,
+            self._reranker, items.values(), queries_at_once=self._job.queries_at_once,
+            in_order=True, **common,
         )  # fmt: skip
-        return [_row(result) for result in results]
+        return [_row(key, result) for key, result in zip(items, results, strict=True)]
 
 
 def _array(given: Any) -> np.ndarray:
@@ -96,13 +97,13 @@ def _array(given: Any) -> np.ndarray:
     return ray.get(given) if isinstance(given, ray.ObjectRef) else given
 
 
-def _row(result: Streamed) -> dict[str, Any]:
+def _row(key: str, result: Streamed) -> dict[str, Any]:
     item: Item = result.query
     if result.ranking is not None:
-        return {"key": item.key, **ranked_row(item.id, result.ranking, judgments=False)}
+        return {"key": key, **ranked_row(item.id, result.ranking, judgments=False)}
     row = failed_row(item.id, item.query, result.error or DataError("no ranking"))
     reason = f"{row['error']['type']}: {row['error']['message']}"
-    return {"key": item.key, **row, "n": len(item.documents), "reasons": [reason]}
+    return {"key": key, **row, "n": len(item.documents), "reasons": [reason]}
 
 
 def _count(summary: Summary, row: Mapping[str, Any]) -> None:

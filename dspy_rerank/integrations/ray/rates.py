@@ -1,7 +1,9 @@
 """One rate per model for all workers of a run, kept by a small actor that they ask for leases."""
 
 import asyncio
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import InputError
@@ -11,6 +13,10 @@ from .._extras import needs
 
 with needs("ray", "dspy_rerank.integrations.ray"):
     import ray
+
+
+LOOK = 1.0
+"""Seconds for which a worker goes on without asking, where a model has no rate."""
 
 
 class Rates:
@@ -46,17 +52,22 @@ class Rates:
 class Lease:
     """A worker's end: all requests that wait are leased together, in one message.
 
-    What is leased goes out, so nothing is lost with a worker but what it was about to ask. Used
-    on one event loop.
+    What is leased goes out, so nothing is lost with a worker but what it was about to ask. Where
+    there is no rate, all that is to be learned is whether another worker was refused, and that is
+    asked once in :data:`LOOK` seconds. Used on one event loop.
 
     Args:
         rates: The actor.
         name: Of the model.
         limit: Of the model in this process.
+        clock: Seconds that only go forward.
     """
 
-    def __init__(self, rates: Any, name: str, limit: Limit):
-        self._rates, self._name = rates, name
+    def __init__(
+        self, rates: Any, name: str, limit: Limit, clock: Callable[[], float] = time.monotonic
+    ):
+        self._rates, self._name, self._clock = rates, name, clock
+        self._free_until = -math.inf
         self._sizes = (limit.rpm, limit.tpm)
         self._waiting: list[tuple[int, asyncio.Future[float]]] = []
         self._asking: asyncio.Task[None] | None = None
@@ -64,6 +75,8 @@ class Lease:
 
     async def take(self, tokens: int) -> float:
         """The seconds until a request may go out."""
+        if self._clock() < self._free_until:
+            return 0.0
         mine = asyncio.get_running_loop().create_future()
         self._waiting.append((tokens, mine))
         if self._asking is None:
@@ -83,6 +96,8 @@ class Lease:
                     if not future.done():
                         future.set_exception(error)
                 continue
+            if not any(self._sizes) and not any(waits):
+                self._free_until = self._clock() + LOOK
             for (_, future), wait in zip(asked, waits, strict=True):
                 if not future.done():
                     future.set_result(wait)
@@ -94,6 +109,7 @@ class Lease:
 
     def refused(self, retry_after: float | None) -> None:
         """Told at once, and not waited for."""
+        self._free_until = -math.inf
         self._rates.refused.remote(self._name, self._sizes, retry_after)
 
 
