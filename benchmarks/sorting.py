@@ -221,6 +221,7 @@ def sorters(kinds: Sequence[str]) -> list[tuple[str, dr.Reranker]]:
         *chosen,
         ("TopDown(prior=0.2), listwise", dr.TopDown(judge, prior=0.2)),
         ("TopDown(rounds=2, prior=0.2), listwise", dr.TopDown(judge, rounds=2, prior=0.2)),
+        ("TopDown(finals=2, prior=0.2), listwise", dr.TopDown(judge, finals=2, prior=0.2)),
     ]
 
 
