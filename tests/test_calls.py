@@ -104,6 +104,19 @@ def test_the_oldest_of_many_calls_leave_the_histories(monkeypatch):
     assert lm.history[0]["prompt"] == "not a judge's"
 
 
+def test_what_others_called_stays_in_the_histories_in_its_order(monkeypatch):
+    monkeypatch.setattr(histories, "KEPT", 2)
+    histories._recent.clear()
+    lm = scripted_lm("2")
+    with dspy.context(lm=lm):
+        for number in range(6):
+            lm(f"not a judge's {number}")
+            dr.ScoreSort(dr.PointwiseJudge())("q", [f"document {number}"])
+    others = [entry["prompt"] for entry in lm.history if entry["prompt"]]
+    assert others == [f"not a judge's {number}" for number in range(6)]
+    assert len(lm.history) == 6 + 2
+
+
 def test_whoever_collects_a_trace_gets_every_call_and_nobody_else_pays_for_it(monkeypatch):
     monkeypatch.setattr(histories, "KEPT", 2)
     histories._recent.clear()
