@@ -61,7 +61,7 @@ class Meter:
         self._bell = Bell()
         self._started = 0
         self._spent = self._held = NOTHING
-        self._holds = 0
+        self._holds = self._sent = 0
         self._usage = Usage()
 
     @property
@@ -116,6 +116,7 @@ class Meter:
             if not short:
                 self._held += worst
                 self._holds += 1
+                self._sent += 1
             return short, others or self._holds > 0
 
     def _short_of(self, worst: Amount) -> str:
@@ -159,7 +160,10 @@ class Meter:
 
     def total(self) -> Usage:
         """Everything so far, with the time it took."""
-        return replace(self._usage, seconds=time.monotonic() - self._begun)
+        used = replace(self._usage, seconds=time.monotonic() - self._begun)
+        if self._sent and not used.calls + used.failed_calls:
+            return replace(used, cost=None, cost_reason="no call was answered")
+        return used
 
 
 class Allowance:

@@ -17,8 +17,8 @@ from dspy.utils.usage_tracker import UsageTracker
 
 from .certainty import Token, read_tokens
 from .histories import record
-from .prices import known_price
-from .straight import StraightLM
+from .prices import known_price, name_of, unpriced
+from .straight import straighten
 from .types import Usage
 
 _NOBODYS = main_thread_config["trace"]
@@ -93,7 +93,7 @@ class Capture(BaseCallback):
     def _handing_over(self, lm: Any, inferring: bool) -> Any:
         """A copy without retries, which the engine owns, that hands its entry to this capture."""
         silent = dspy.settings.disable_history
-        single = object.__new__(StraightLM if type(lm) is dspy.LM else type(lm))
+        single = object.__new__(type(lm))
         single.__dict__.update(lm.__dict__, num_retries=0)
 
         def update_history(entry: dict[str, Any]) -> None:
@@ -103,6 +103,8 @@ class Capture(BaseCallback):
                 record(single, entry, inferring=inferring)
 
         single.update_history = update_history
+        if type(lm) is dspy.LM:
+            straighten(single)
         return single
 
     @property
@@ -169,10 +171,9 @@ class Capture(BaseCallback):
         costs = [_entry_cost(entry) for entry in self.entries]
         if costs and None not in costs:
             return sum(cost for cost in costs if cost is not None), ""
-        name = getattr(lm, "model", type(lm).__name__)
         if price is not None or not (read or written):
-            return None, f"{name} did not say how many tokens it took"
-        return None, f"no price is known for {name}"
+            return None, f"{name_of(lm)} did not say how many tokens it took"
+        return None, unpriced(lm)
 
 
 def _entry_cost(entry: Mapping[str, Any]) -> float | None:

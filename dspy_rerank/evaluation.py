@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -10,6 +11,7 @@ import dspy
 
 from .defaults import resolve_lm
 from .errors import InputError
+from .leaks import Seen, seen
 from .metrics import parse_metric, score_order
 from .ranking import Ranking
 from .shown import dollars
@@ -32,12 +34,14 @@ class Row:
         values: Per metric, one value a query, in the data set's order.
         rankings: One a query; empty for the baseline.
         usage: Summed over the queries; seconds are those that all of them took together.
+        seen: How many of the queries the program was compiled on, so far as its card says.
     """
 
     name: str
     values: Mapping[str, tuple[float, ...]]
     rankings: tuple[Ranking, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    seen: Seen = field(default_factory=Seen)
 
     def mean(self, metric: str, *, seed: int = 0) -> Interval:
         """Mean over the queries with its bootstrap interval."""
@@ -102,6 +106,7 @@ class Evaluation:
             "usage": asdict(row.usage),
             "unknowns": row.unknowns,
             "degraded": row.degraded,
+            "seen": asdict(row.seen),
         }
 
     def __str__(self) -> str:
@@ -191,6 +196,8 @@ def evaluate(
     """Measure one or several rerankers on labelled queries.
 
     The first row is always the incoming order. Documents nobody has judged count as not relevant.
+    A `UserWarning` says, before anything is asked, how many of the queries a program was compiled
+    on, which may flatter its figures; programs that say nothing of that are not warned of.
 
     Args:
         reranker: One, or several by name.
@@ -211,14 +218,25 @@ def evaluate(
     data = as_dataset(dataset)
     if not len(data):
         raise InputError("the data set has no queries; expected at least one")
+    known = _warned(named, data)
     rows = [baseline(data, metrics)]
     with dspy.context(lm=_model_for(named.values(), lm)):
         for name, module in named.items():
             begun = time.monotonic()
             rankings = rank_all(module, data, queries_at_once, _named(progress, name))
             row = scored(name, rankings, data, metrics)
-            rows.append(replace(row, usage=replace(row.usage, seconds=time.monotonic() - begun)))
+            usage = replace(row.usage, seconds=time.monotonic() - begun)
+            rows.append(replace(row, usage=usage, seen=known[name]))
     return Evaluation(data.name, len(data), tuple(metrics), tuple(rows), seed)
+
+
+def _warned(named: Mapping[str, Reranker], data: Any) -> dict[str, Seen]:
+    """What each reranker knows of the data, with a warning where it knows any."""
+    known = {name: seen(module, data) for name, module in named.items()}
+    for name, found in known.items():
+        if found.queries:
+            warnings.warn(found.words(name, len(data)), stacklevel=3)
+    return known
 
 
 def _named(progress: Progress | None, name: str) -> Callable[[int, int], None] | None:

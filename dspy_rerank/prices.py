@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import InputError
+from .quiet import quiet
 
 NAMES = {
     "read": "input_cost_per_token",
@@ -108,12 +109,30 @@ def price_of(lm: Any) -> Price:
     found = known_price(lm) or getattr(engine, "dearest", None) or _table_price(lm)
     if found is None:
         raise InputError(
-            f"max_cost needs a price, and none is known for {getattr(lm, 'model', lm)!r}. Give "
+            f"max_cost needs a price, and none is known for {name_of(lm)!r}. Give "
             "input_cost_per_token and output_cost_per_token (US dollars) in its litellm_params or "
-            "model_info, or call dspy_rerank.models.set_price(lm, input_cost_per_token=..., "
-            "output_cost_per_token=...); or limit max_tokens instead"
+            f"model_info, or call {_setting(lm)} with its own figures; or limit max_tokens instead"
         )
     return found
+
+
+def name_of(lm: Any) -> str:
+    """What the user calls an LM: a group of deployments by its alias and their models."""
+    called = getattr(getattr(lm, "engine", None), "called", None)
+    return called[0] if called else str(getattr(lm, "model", type(lm).__name__))
+
+
+def _setting(lm: Any) -> str:
+    """Code that sets an LM's price; the figures are those of a well-known model."""
+    called = getattr(getattr(lm, "engine", None), "called", ("", "lm"))
+    prices = "input_cost_per_token=1.5e-07, output_cost_per_token=6e-07"
+    return f"dspy_rerank.models.set_price({called[1]}, {prices})"
+
+
+def unpriced(lm: Any) -> str:
+    """Why nobody knows what an LM's calls cost."""
+    group = hasattr(getattr(lm, "engine", None), "called")
+    return f"no price is known for {name_of(lm)}" + (f"; set it: {_setting(lm)}" if group else "")
 
 
 def _table_price(lm: Any) -> Price | None:
@@ -124,12 +143,12 @@ def _table_price(lm: Any) -> Price | None:
 
 def table_entry(lm: Any) -> Mapping[str, Any]:
     """What DSPy's table says of a model, or LiteLLM's; empty where neither has it."""
-    return _dspy_entry(lm) or _litellm_entry(lm.model)
+    return _dspy_entry(lm) or litellm_entry(lm.model)
 
 
 def listed_price(model: str) -> Price | None:
     """The highest price among the tiers in LiteLLM's table, if that has the model."""
-    return dearest(_litellm_entry(model))
+    return dearest(litellm_entry(model))
 
 
 def _dspy_entry(lm: Any) -> Mapping[str, Any]:
@@ -146,11 +165,13 @@ def _dspy_entry(lm: Any) -> Mapping[str, Any]:
         return {}
 
 
-def _litellm_entry(model: str) -> Mapping[str, Any]:
+def litellm_entry(model: str) -> Mapping[str, Any]:
+    """What LiteLLM's table says of a model; empty where it has none."""
     try:
         from litellm.utils import get_model_info
 
-        info: Any = get_model_info(model)
+        with quiet():
+            info: Any = get_model_info(model)
         return dict(info)
     except Exception:
         return {}

@@ -5,6 +5,7 @@ files. Judges send text, and handing it over and back takes more time than prepa
 """
 
 from collections.abc import Mapping
+from types import MethodType
 from typing import Any
 
 import dspy
@@ -34,10 +35,11 @@ def _text(messages: Any) -> bool:
     )
 
 
-class StraightLM(dspy.LM):
-    """A `dspy.LM` that is called so."""
+@with_callbacks
+async def _called(self: Any, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+    return await acall(self, prompt, messages, kwargs)
 
-    @with_callbacks
-    async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
-        """As `dspy.LM`."""
-        return await acall(self, prompt, messages, kwargs)
+
+def straighten(lm: dspy.LM) -> None:
+    """Have this very object called so; its class, which tracers name, stays what it is."""
+    lm.acall = MethodType(_called, lm)

@@ -177,7 +177,7 @@ class Usage:
         passages_read: Passages shown over all calls.
         prompt_tokens: Paid tokens read by the model.
         completion_tokens: Paid tokens written by the model.
-        cost: US dollars, or ``None`` when any price is unknown.
+        cost: US dollars, or ``None`` when any price is unknown; no calls cost 0.
         seconds: Wall-clock time.
         cached_tokens: Those of the prompt tokens that a provider's prompt cache had.
         cost_reason: Why the cost is unknown, if it is.
@@ -195,6 +195,10 @@ class Usage:
     cached_tokens: int = 0
     cost_reason: str = ""
 
+    def __post_init__(self) -> None:
+        if self.cost is None and not (self.calls or self.failed_calls or self.cost_reason):
+            object.__setattr__(self, "cost", 0.0)
+
     @property
     def paid_calls(self) -> int:
         """Calls that no cache answered."""
@@ -202,9 +206,8 @@ class Usage:
 
     def __add__(self, other: "Usage") -> "Usage":
         """Sum of two usages; the cost is known only when both are."""
-        known = [u for u in (self, other) if u.calls + u.failed_calls]
-        costs = [u.cost for u in known]
-        cost = None if not costs or None in costs else sum(c for c in costs if c is not None)
+        costs = (self.cost, other.cost)
+        cost = None if None in costs else sum(c for c in costs if c is not None)
         names = (
             "calls", "cached_calls", "failed_calls", "rounds",
             "passages_read", "prompt_tokens", "completion_tokens", "seconds", "cached_tokens",

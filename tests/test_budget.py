@@ -218,3 +218,34 @@ def test_limits_hold_on_any_event_loop():
 
     used = asyncio.run(app()).usage
     assert 0 < used.prompt_tokens + used.completion_tokens <= 1000
+
+
+@pytest.mark.parametrize("limit", [{"max_cost": 1e-9}, {"max_cost": 0.0}, {"max_calls": 0}])
+def test_no_call_costs_nothing(limit):
+    lm = scripted_lm("2")
+    set_price(lm, input_cost_per_token=1.0, output_cost_per_token=1.0)
+    ranking = ranked(lm, **limit)
+    assert (lm.engine.prompts, ranking.usage.cost, ranking.usage.cost_reason) == ([], 0.0, "")
+    assert "0 tokens, $0, " in ranking.summary()
+    assert "unknown" not in ranking.summary().replace("40 unknown", "")
+
+
+def test_nothing_to_ask_costs_nothing():
+    with dspy.context(lm=scripted_lm("2")):
+        ranking = dr.TopDown(dr.ListwiseJudge())("q", ["alone"]).ranking
+    assert (ranking.usage.calls, ranking.usage.cost) == (0, 0.0)
+
+
+def test_a_call_that_was_broken_off_may_have_cost_something():
+    ranking = ranked(scripted_lm("2", latency=5.0), deadline=0.05)
+    assert (ranking.usage.calls, ranking.usage.cost) == (0, None)
+    assert ranking.usage.cost_reason == "no call was answered"
+
+
+def test_a_sum_is_known_only_where_all_of_it_is():
+    known, unknown, nothing = dr.Usage(calls=1, cost=2.0), dr.Usage(calls=1), dr.Usage()
+    broken = dr.Usage(cost_reason="why")
+    assert (known + nothing).cost == 2.0
+    assert (nothing + nothing).cost == 0.0
+    assert [(known + other).cost for other in (unknown, broken)] == [None, None]
+    assert (broken + known).cost_reason == "why"

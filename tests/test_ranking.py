@@ -118,3 +118,27 @@ def test_a_degraded_ranking_has_no_confidence_to_be_low():
 def test_a_threshold_that_cannot_be(threshold):
     with pytest.raises(InputError, match="confidence_threshold"):
         dr.ScoreSort(dr.PointwiseJudge(), confidence_threshold=threshold)
+
+
+def listed(said):
+    with dspy.context(lm=scripted_lm(said)):
+        return dr.SlidingWindow(dr.ListwiseJudge())("q", ["a", "b", "c"]).ranking
+
+
+@pytest.mark.parametrize(
+    ("said", "repaired", "why"),
+    [
+        ("[3] > [1] > [2]", 0, ""),
+        ("[3] > [1]", 1, "1 of 3 passages left out"),
+        ("[3] > [1] > [3] > [2]", 1, "a passage named twice"),
+        ("[7] > [3] > [1] > [2]", 1, "not shown: 7"),
+        ("no idea", 0, "no list of passages in 'no idea'"),
+    ],
+)
+def test_answers_that_were_repaired_are_counted_wherever_a_ranking_shows(said, repaired, why):
+    ranking = listed(said)
+    assert (ranking.repaired, ranking.judgments[0].reason) == (repaired, why)
+    assert ranking.to_dict()["repaired"] == repaired
+    for shown in (ranking.summary(), str(ranking), ranking._repr_html_(), repr(ranking)):
+        assert ("1 repaired" in shown) is bool(repaired)
+        assert "0 repaired" not in shown

@@ -9,7 +9,7 @@ from dspy.utils.callback import BaseCallback
 
 import dspy_rerank as dr
 from dspy_rerank import straight
-from dspy_rerank.straight import StraightLM
+from dspy_rerank.straight import straighten
 from dspy_rerank.testing import scripted_lm
 
 pytestmark = pytest.mark.filterwarnings("ignore:Passing OpenAI-style:DeprecationWarning")
@@ -28,9 +28,8 @@ class Seen(BaseCallback):
 
 def straight_lm(answer="A"):
     lm = scripted_lm(answer)
-    same = object.__new__(StraightLM)
-    same.__dict__.update(lm.__dict__)
-    return same
+    straighten(lm)
+    return lm
 
 
 @pytest.fixture

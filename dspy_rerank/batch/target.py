@@ -182,7 +182,7 @@ def _price(
 
 
 def _listed(name: str) -> Price | None:
-    from ..prices import _litellm_entry  # pyright: ignore[reportPrivateUsage]
+    from ..prices import litellm_entry
 
-    entry = _litellm_entry(name)
+    entry = litellm_entry(name)
     return read_price({n: entry.get(theirs) for n, theirs in _BATCHES.items()})

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 BAD_INPUT = 2
 FAILED = 1
@@ -40,6 +41,29 @@ def _complain(error: BaseException, code: int) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """One whose commands take options between their other arguments, and say their own usage."""
+
+    _inside = False
+
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
+        """What a command does not know is an error of that command, not of the program's."""
+        if self._inside or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._inside = True
+        ended = "--" in (args or ())  # which argparse forgets between its two passes
+        parse = super().parse_known_args if ended else self.parse_known_intermixed_args
+        try:
+            found, extra = parse(args, namespace)
+        finally:
+            self._inside = False
+        if extra:
+            self.error(f"unrecognized arguments: {' '.join(extra)}")
+        return found, extra
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
     from .. import __version__
@@ -55,9 +79,7 @@ def parser() -> argparse.ArgumentParser:
         serve,
     )
 
-    top = argparse.ArgumentParser(
-        prog="dspy-rerank", description="LLM reranking as an optimizable program."
-    )
+    top = _Parser(prog="dspy-rerank", description="LLM reranking as an optimizable program.")
     top.add_argument("--version", action="version", version=f"dspy-rerank {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in (

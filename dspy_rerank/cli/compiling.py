@@ -1,6 +1,7 @@
 """``dspy-rerank compile``: turn labels into a better reranker, and prove it."""
 
 import argparse
+import warnings
 from typing import Any
 
 import dspy
@@ -9,13 +10,11 @@ from ..datasets import Dataset
 from ..datasets.checks import ERRORS, check
 from ..defaults import resolve_lm
 from ..errors import InputError
-from ..evaluation import Evaluation
 from ..program import save
 from ..sorters import Reranker
 from ._app import positive
 from ._common import add_data, add_json, add_model, model, program_or_default, read_data, writable
-from ._show import emit, progress, say, show_evaluation
-from .evaluating import measured
+from ._show import complain, emit, progress, say, show_evaluation
 
 FRACTIONS = (0.35, 0.3, 0.35)
 COSTS = ("tokens", "calls", "rounds", "money")
@@ -37,6 +36,19 @@ def add_to(commands: Any) -> None:
     )
     command.add_argument("--metric", default="nDCG@10")
     command.add_argument("--seed", type=int, default=0)
+    command.add_argument(
+        "--seeds", type=positive, default=1, metavar="N",
+        help="compile with N seeds, from --seed on, and say how far the result hangs on them; "
+        "saved is the one that is best on the validation queries. --max-calls, --max-cost and "
+        "--timeout hold for all together: each seed has an equal share of the money, and of the "
+        "calls and the time that those before it have left; what one has asked the others know",
+    )  # fmt: skip
+    command.add_argument(
+        "--plain", action="store_true",
+        help="compare with a plain DSPy optimizer (the recipe's, or a random search over "
+        "demonstrations) on whole rankings; it makes at most as many calls as compiling did, on "
+        "top of what --max-calls, --max-cost and --timeout allow",
+    )  # fmt: skip
     command.add_argument(
         "--unchecked", action="store_true", help="go on although the labels have errors"
     )
@@ -88,23 +100,50 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{len(train)} training, {len(validation)} validation and {len(test)} test queries")
     lm = model(arguments)
     student = program_or_default(arguments.program, lm)
-    compiled, found = compiled_and_proved(
-        student, train, validation, test, lm, options, recipe=recipe,
-        metric=arguments.metric, quiet=arguments.json,
+    proven = compiled_and_proved(
+        student, train, validation, test, lm, options, recipe=recipe, metric=arguments.metric,
+        seeds=arguments.seeds, plain=arguments.plain, quiet=arguments.json,
     )  # fmt: skip
-    save(compiled, target)
-    page = (
-        write_report(arguments.report, student, compiled, found, test) if arguments.report else None
-    )
+    save(proven.program, target)
+    page = None
+    if arguments.report:
+        page = write_report(
+            arguments.report, student, proven.program, proven.found, test, runs=proven.runs,
+            plain=proven.plain,
+        )  # fmt: skip
     if arguments.json:
-        emit({"program": str(target), "card": compiled.card, "test": found.to_dict(),
-              "problems": problems, "report": None if page is None else str(page)})  # fmt: skip
-        return 0
-    show_card(compiled)
-    show_evaluation(found)
-    say(verdict(found))
-    say(f"saved {target}" + ("" if page is None else f"; report in {page}"))
+        emit(result(proven, target, problems, page))
+    else:
+        show(proven)
+        say(f"saved {target}" + ("" if page is None else f"; report in {page}"))
     return 0
+
+
+def result(proven: Any, target: Any, problems: list[str], page: Any) -> dict[str, Any]:
+    """All that ``--json`` prints; seeds and plain DSPy where they were asked for."""
+    from ..optimizers.proof import plain_values
+    from ..optimizers.spread import spread
+
+    told: dict[str, Any] = {
+        "program": str(target), "card": proven.program.card, "test": proven.found.to_dict(),
+        "problems": problems, "report": None if page is None else str(page),
+    }  # fmt: skip
+    if len(proven.runs) > 1:
+        told["seeds"] = spread(proven.runs, proven.found)
+    if proven.plain is not None:
+        told["plain"] = plain_values(proven.plain, proven.found)
+    return told
+
+
+def show(proven: Any) -> None:
+    """What was chosen, how good it is, and beside what."""
+    show_card(proven.program)
+    if len(proven.runs) > 1:
+        say(f"all {len(proven.runs)} seeds took {sum(run.calls for run in proven.runs)} LM calls")
+    if proven.plain is not None:
+        say(f"plain DSPy took {proven.plain.calls} LM calls, for the comparison")
+    show_evaluation(proven.found)
+    say(verdict(proven))
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -135,32 +174,26 @@ def parts(data: Dataset, seed: int) -> tuple[Dataset, Dataset, Dataset]:
 
 def compiled_and_proved(
     student: Reranker, train: Any, validation: Any, test: Any, lm: Any, options: dict[str, Any],
-    *, recipe: Any = None, metric: str = "nDCG@10", quiet: bool = False,
-) -> tuple[Reranker, Evaluation]:  # fmt: skip
-    """The compiled reranker, and student and copy on the test queries.
+    *, recipe: Any = None, metric: str = "nDCG@10", seeds: int = 1, plain: bool = False,
+    quiet: bool = False,
+) -> Any:  # fmt: skip
+    """:func:`~dspy_rerank.optimizers.compile_and_prove`, with progress bars."""
+    from ..optimizers import SearchProgress, compile_and_prove
 
-    Without a recipe it is a search over the judge's own wording, the known ones, demonstrations
-    and the prior.
-    """
-    from ..optimizers import Recipe, SearchProgress
-
-    with progress(quiet) as bars, dspy.context(lm=lm):
+    with warnings.catch_warnings(), progress(quiet) as bars, dspy.context(lm=lm):
+        warnings.filterwarnings("ignore", ".* was compiled on ", UserWarning)  # said below
 
         def tell(state: SearchProgress) -> None:
             bars("compiling", state.done, state.trials, note_of(state))
 
-        compiled = (recipe or Recipe("search")).compile(
-            student, trainset=train, valset=validation, lm=lm, metric=metric, progress=tell,
-            **options,
+        proven = compile_and_prove(
+            student, trainset=train, valset=validation, testset=test, recipe=recipe, lm=lm,
+            metric=metric, seeds=seeds, plain=plain, progress=tell, measured=bars, **options,
         )  # fmt: skip
-    rows = {"uncompiled": student, "compiled": compiled}
-    found = measured(rows, test, [metric], lm, quiet)
-    compiled.card["test"] = {
-        "queries": len(test),
-        "fingerprint": test.fingerprint,
-        **{row.name: round(row.mean(metric).mean, 6) for row in found.rows},
-    }
-    return compiled, found
+    for row in proven.found.rows:
+        if row.seen.queries:
+            complain(row.seen.words(row.name, len(test)))
+    return proven
 
 
 def note_of(state: Any) -> str:
@@ -238,9 +271,13 @@ def chosen_words(chosen: dict[str, Any]) -> str:
     return f"{kept}, {chosen['demos']} demonstrations"
 
 
-def verdict(found: Evaluation) -> str:
+def verdict(proven: Any) -> str:
     """What the test queries say, in words."""
-    from ..optimizers.proof import verdicts
+    from ..optimizers.spread import spread, spread_words
+    from ..optimizers.verdicts import unsure, verdicts
 
+    found = proven.found
+    seeds = spread_words(spread(proven.runs, found)) if len(proven.runs) > 1 else []
+    said = [*verdicts(found, proven.plain), *seeds, *unsure(proven.program.card)]
     head = f"compiled, on {found.queries} queries that the search never saw:"
-    return "\n".join([head, *(f"- {sentence}" for sentence in verdicts(found))])
+    return "\n".join([head, *(f"- {sentence}" for sentence in said)])

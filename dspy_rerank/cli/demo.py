@@ -10,8 +10,8 @@ from ..defaults import default_reranker
 from ..memo import remembering
 from ..program import load, save
 from ._common import add_model, model, writable
-from ._show import say, show_evaluation, show_ranking
-from .compiling import compiled_and_proved, show_card, verdict
+from ._show import say, show_ranking
+from .compiling import compiled_and_proved, show
 
 
 class Size(NamedTuple):
@@ -50,13 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     options = {"trials": size.trials, "demos": [1], "max_calls": size.max_calls}
     with remembering():
-        compiled, found = compiled_and_proved(
-            default_reranker(lm), train, validation, test, lm, options
-        )
-    show_card(compiled)
-    show_evaluation(found)
-    say(verdict(found))
-    save(compiled, target)
+        proven = compiled_and_proved(default_reranker(lm), train, validation, test, lm, options)
+    show(proven)
+    save(proven.program, target)
     say(f"saved {target}; loading it back and reranking one query with it")
     query = test[0]
     say(f"\nquery: {query.text}")

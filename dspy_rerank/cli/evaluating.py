@@ -1,15 +1,17 @@
 """``dspy-rerank evaluate``: measure a reranker on labelled queries."""
 
 import argparse
+import warnings
 from typing import Any
 
 import dspy
 
 from ..evaluation import Evaluation, baseline, evaluate
+from ..leaks import seen
 from ..metrics import parse_metric
 from ..sorters import Reranker
 from ._common import add_data, add_json, add_model, model, program_or_default, read_data
-from ._show import emit, progress, show_evaluation
+from ._show import complain, emit, progress, show_evaluation
 
 
 def add_to(commands: Any) -> None:
@@ -66,6 +68,11 @@ def _name(arguments: argparse.Namespace) -> str:
 def measured(
     rerankers: dict[str, Reranker], data: Any, metrics: list[str], lm: Any, quiet: bool
 ) -> Evaluation:
-    """An evaluation with progress bars."""
-    with progress(quiet) as bars, dspy.context(lm=lm):
+    """An evaluation with progress bars, and a line for each program that knows the queries."""
+    for name, program in rerankers.items():
+        known = seen(program, data)
+        if known.queries:
+            complain(known.words(name, len(data)))
+    with warnings.catch_warnings(), progress(quiet) as bars, dspy.context(lm=lm):
+        warnings.filterwarnings("ignore", ".* was compiled on ", UserWarning)  # said above
         return evaluate(rerankers, data, metrics, lm=lm, progress=bars)

@@ -121,6 +121,16 @@ class Dataset:
             digest.update(json.dumps(_content(query), sort_keys=True, default=str).encode() + b"\n")
         return digest.hexdigest()
 
+    @cached_property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Of each query 16 hexadecimal digits, the same on every machine and in any set.
+
+        The first 8 are of its text without case and spacing, the others of the candidates' texts,
+        in whatever order, and of its further inputs. Labels, ids and splits do not count. They
+        tell queries apart and hide nothing: who guesses a text can check the guess.
+        """
+        return tuple(_mark(query) for query in self.queries)
+
     def _with_texts(self, texts: frozenset[str]) -> "Dataset":
         """The queries with one of these texts."""
         return self.filter(lambda query: plain(query.text) in texts)
@@ -129,6 +139,16 @@ class Dataset:
 def plain(text: str) -> str:
     """A text without what does not tell it from another: case and spacing."""
     return " ".join(text.casefold().split())
+
+
+def _mark(query: Query) -> str:
+    candidates = sorted(plain(document.text) for document in query.documents)
+    return _digits(plain(query.text)) + _digits([candidates, dict(query.inputs)])
+
+
+def _digits(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _content(query: Query) -> dict[str, Any]:

@@ -85,9 +85,13 @@ class Deciding:
         if self.decides(lm):
             self._check_decision(lm)
         elif wanted == "likelihood" and wanted not in calls.offered_evidence(lm):
+            offered = ", ".join(calls.offered_evidence(lm))
             raise EvidenceError(
-                f"{getattr(lm, 'model', lm)!r} cannot score a given text, which evidence="
-                f"{wanted!r} needs; use evidence='generate', or a local model (local/...)"
+                f"{getattr(lm, 'model', lm)!r} cannot score a given text (it offers {offered}), "
+                f"which a judge with evidence={wanted!r} needs. Give it a model that can, in this "
+                "process: lm='local/smollm2-135m' or 'local/FILE.gguf'; or take evidence="
+                "'generate'. A compiled program keeps its evidence: for this model compile again, "
+                "from ScoreSort(PointwiseJudge(evidence='generate'))"
             )
 
     def _check_decision(self, lm: Any) -> None:

@@ -2,6 +2,8 @@
 
 import inspect
 import math
+import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -20,6 +22,7 @@ NOUNS = ("candidate ", "option ", "passage ", "document ", "item ")
 WINNERS = ("winner", "preferred", "preference", "choice", "better", "result")
 CONFIDENCES = ("confidence", "certainty", "probability")
 REASONINGS = ("reasoning", "reason", "rationale", "explanation")
+_ARGUMENT = re.compile(r"(?:positional|keyword) argument")
 
 
 class FunctionJudge:
@@ -37,6 +40,9 @@ class FunctionJudge:
 
     ``None`` for pointwise or pairwise means that the function does not know. A synchronous
     function runs in a worker thread and may be called from several at once.
+
+    ``passages`` is a list of texts, never an index or one text. A function that cannot be called
+    so, or returns anything else, is a :class:`JudgeError` whatever ``on_error`` says.
 
     Args:
         fn: Called as ``fn(query, passages)``, with the extra inputs as keywords if there are any.
@@ -71,7 +77,13 @@ class FunctionJudge:
 
     async def ask(self, question: Question) -> Answer:
         """Call the function once."""
-        result = await self._call(question)
+        try:
+            result = await self._call(question)
+        except Exception as error:
+            why = _misused(self.fn, question, error)
+            if why:
+                raise JudgeError(why) from error
+            raise
         judgment = replace(
             read_result(self._kind, result, len(question.passages)),
             evidence="function",
@@ -98,6 +110,40 @@ class FunctionJudge:
         return f"FunctionJudge({getattr(self.fn, '__name__', self.fn)}, kind={self._kind!r})"
 
 
+def _misused(fn: Callable[..., Any], question: Question, error: Exception) -> str:
+    """Why the function is not one of a query and a list of texts, where its error tells.
+
+    What it makes of further inputs is no such error: those may come from anywhere.
+    """
+    said, name = str(error), getattr(fn, "__name__", repr(fn))
+    if isinstance(error, TypeError) and _ARGUMENT.search(said):
+        said = _uncallable(fn)
+    elif not (isinstance(error, TypeError | AttributeError) and "list" in said):
+        said = said if isinstance(error, IndexError) and "valid indices" in said else ""
+    if not said:
+        return ""
+    shown = [f"{text:.40}" for text in question.passages[:2]]
+    extra = "".join(f", {name}=..." for name in question.inputs)
+    return (
+        f"{name} was called as fn(query, passages{extra}) with a list of texts such as {shown} as "
+        f"passages, and failed: {said}; expected a function of the query and such a list, not of "
+        "an index or of one text"
+    )
+
+
+def _uncallable(fn: Callable[..., Any]) -> str:
+    """How a query and passages do not fit the function's parameters; empty where they do."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # one that is not written in Python and says nothing
+        return ""
+    try:
+        signature.bind_partial("query", ["passages"])
+    except TypeError as misfit:
+        return f"its parameters are {signature}: {misfit}"
+    return ""
+
+
 def read_result(kind: Kind, result: Any, shown: int) -> Judgment:
     """What a function returned, as a judgment over places ``0..shown-1``.
 
@@ -109,7 +155,14 @@ def read_result(kind: Kind, result: Any, shown: int) -> Judgment:
 
 
 def _number(result: Any) -> bool:
-    return hasattr(result, "__float__") and not isinstance(result, str | bytes)
+    """Whether it can be a number; an array of several has the method, too."""
+    if isinstance(result, str | bytes) or not hasattr(result, "__float__"):
+        return False
+    try:
+        float(result)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _wrong(kind: str, result: Any, expected: str) -> JudgeError:
@@ -196,13 +249,16 @@ def _order(result: Any, places: Group) -> Judgment:
         raise _wrong("listwise", result, "all places, best first")
     if not values and places:
         return Judgment("listwise", places, "none")
-    seen = [int(v) for v in dict.fromkeys(values) if int(v) in places]
-    if not seen:
-        raise _wrong("listwise", result, f"places from 0 to {places[-1]}")
+    seen = [int(v) for v in dict.fromkeys(values)]
+    if not set(seen) <= set(places):
+        raise _wrong("listwise", result, f"places from 0 to {places[-1]}" if places else "none")
     whole = (*seen, *(p for p in places if p not in seen))
     status: Status = "ok" if whole == tuple(values) else "repaired"
     return Judgment("listwise", places, status, order=whole)
 
 
 def _integer(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    try:
+        return operator.index(value) is not None and not isinstance(value, bool)
+    except TypeError:
+        return False

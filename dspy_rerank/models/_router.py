@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -22,10 +23,11 @@ from dspy_rerank.models._answer import read_answer
 from dspy_rerank.models._chat import OPENAI_LIKE, openai_body
 from dspy_rerank.models._config import PRICES, Config, Deployment
 from dspy_rerank.models._failures import failure, seconds
+from dspy_rerank.models._group_prices import dearest, described, places, written
 from dspy_rerank.models._secret import resolved_all
 from dspy_rerank.models._tries import NONE_LEFT, tries
 from dspy_rerank.patience import TIMEOUT, patience
-from dspy_rerank.prices import Price, listed_price
+from dspy_rerank.prices import Price
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +79,8 @@ class _Group:
 
     def secrets(self) -> list[str]:
         """Every value of the deployments that may be a key, to be blotted out of what is shown."""
-        params = (self.config.groups[name][place].params for name, place in self._deployments())
+        deployments = places(self.config, self.alias)
+        params = (self.config.groups[name][place].params for name, place in deployments)
         return [key for given in params for key in keys_in(resolved_all(given))]
 
     def dump_state(self) -> dict[str, Any]:
@@ -107,15 +110,12 @@ class _Group:
     @property
     def dearest(self) -> Price | None:
         """The most that a token costs at any deployment that may answer, if all are known."""
-        found = [_price(self.config, name, place) for name, place in self._deployments()]
-        known = [price for price in found if price is not None]
-        if not known or len(known) < len(found):
-            return None
-        return Price(max(price.read for price in known), max(price.written for price in known))
+        return dearest(self.config, self.alias)
 
-    def _deployments(self) -> Iterator[tuple[str, int]]:
-        for name in self.config.reachable(self.alias):
-            yield from ((name, place) for place in range(len(self.config.groups[name])))
+    @cached_property
+    def called(self) -> tuple[str, str]:
+        """What the user calls it, in words and in code: the LM's own name holds a digest."""
+        return described(self.config, self.alias), f"dspy_rerank.models.get({self.alias!r})"
 
     def _read(self, answer: Any, request: lm15.Request) -> lm15.Response:
         """The answer, with its price by the deployment that gave it."""
@@ -123,7 +123,7 @@ class _Group:
         response = read_answer(answer.model_dump(), request.model)
         name, _, place = str(hidden.get("model_id") or "").rpartition(":")
         cost = hidden.get("response_cost") or None  # LiteLLM's 0 may mean that it knows none
-        price = _written(self.config, name, place)
+        price = written(self.config, name, place)
         used = response.usage
         if price is not None and used.input_tokens is not None and used.output_tokens is not None:
             again = used.cache_read_tokens or 0
@@ -247,17 +247,6 @@ def _count(error: Exception) -> None:
     held = hold.get()
     if held is not None:
         held.again(NOTHING if refusal(error) else None)
-
-
-def _written(config: Config, name: str, place: str) -> Price | None:
-    """The price that the file gives of a deployment, by the number that the Router knows it by."""
-    group = config.groups.get(name, ())
-    return group[int(place)].price if place.isdigit() and int(place) < len(group) else None
-
-
-def _price(config: Config, name: str, place: int) -> Price | None:
-    deployment = config.groups[name][place]
-    return deployment.price or listed_price(deployment.listed)
 
 
 def _router(config: Config, alias: str) -> Any:

@@ -12,7 +12,7 @@ from dspy_rerank import capability
 from dspy_rerank.certainty import label_masses, place_of, read_tokens
 from dspy_rerank.decisions import decides
 from dspy_rerank.models.decision import probed
-from dspy_rerank.prices import known_price
+from dspy_rerank.prices import known_price, litellm_entry
 
 QUESTION = "Which is a colour? A: blue  B: seven. Answer with the letter only."
 PREFIX_WORDS = 1200
@@ -190,11 +190,8 @@ def _looked_up(name: str | None) -> dict[str, Any]:
     """Size and price by LiteLLM's table; nothing where it does not know the model."""
     if name is None:
         return {}
-    from litellm.utils import get_model_info
-
-    try:
-        info: Any = get_model_info(name)
-    except Exception:
+    info = litellm_entry(name)
+    if not info:
         return {}
     prices = {"prompt_price": "input_cost_per_token", "completion_price": "output_cost_per_token"}
     found = {ours: info.get(theirs) for ours, theirs in prices.items()}

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..evaluation import baseline
 from ..judges.base import SignatureJudge
+from ..leaks import earlier, listed
 from ..stats import paired_interval
 from ..types import Usage
 from .crossval import Nested
@@ -15,15 +16,18 @@ from .trials import Choice, Trial, pareto
 
 def card(
     trials: Sequence[Trial], choice: Choice, *, metric: str, cost: str, seed: int, train: Any,
-    val: Any, usage: Usage, seconds: float, study_calls: int | None = None,
+    val: Any, usage: Usage, seconds: float, study_calls: int | None = None, before: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """All that a report needs, as JSON values; the first trial is the uncompiled program."""
+    """All that a report needs, as JSON values; the first trial is the uncompiled program.
+
+    ``before`` is the card of what was compiled, if that was compiled itself.
+    """
     chosen = choice.trial
-    return {
+    made = {
         "metric": metric,
         "cost": cost,
         "seed": seed,
-        "train": {"queries": len(train), "fingerprint": train.fingerprint},
+        "train": compiled_on(train),
         "validation": _validation(trials[0], chosen, metric, seed, val),
         "cross_validation": cross_validation(choice.nested),
         "chosen": {
@@ -42,6 +46,13 @@ def card(
             **({} if study_calls is None else {"study_calls": study_calls}),
         },
     }
+    return {**made, **earlier(before, made)}
+
+
+def compiled_on(data: Any) -> dict[str, Any]:
+    """A set that was compiled on: how large it is, and what tells it and its queries again."""
+    fingerprint, each = data.fingerprint, listed(data.fingerprints)
+    return {"queries": len(data), "fingerprint": fingerprint, **each}
 
 
 def cross_validation(checked: Nested | None) -> dict[str, Any] | None:
@@ -76,8 +87,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
 def _validation(first: Trial, chosen: Trial, metric: str, seed: int, val: Any) -> dict[str, Any]:
     gain = paired_interval(chosen.values, first.values, seed=seed)
     return {
-        "queries": len(val),
-        "fingerprint": val.fingerprint,
+        **compiled_on(val),
         "incoming": round(fmean(baseline(val, [metric]).values[metric]), 6),
         "uncompiled": round(first.value, 6),
         "compiled": round(chosen.value, 6),
@@ -100,23 +110,23 @@ def spent(usage: Usage, seconds: float) -> dict[str, Any]:
 def judge_card(
     optimizer: str, judge: SignatureJudge, scores: Sequence[tuple[float, ...]], *, kept: bool,
     seed: int, train: Any, val: Any, questions: tuple[int, int], watch: Watch, calls: int,
-    seconds: float,
+    seconds: float, before: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The card of a compiled judge; scores are those of its questions before and after."""
-    before, after = scores
-    gain = paired_interval(after, before, seed=seed)
-    return {
+    """The card of a compiled judge; scores are those of its questions before and after.
+
+    ``before`` is the card of what was compiled, if that was compiled itself.
+    """
+    first, after = scores
+    gain = paired_interval(after, first, seed=seed)
+    made = {
         "metric": "judgment score",
         "optimizer": optimizer,
         "seed": seed,
-        "train": {
-            "queries": len(train), "questions": questions[0], "fingerprint": train.fingerprint,
-        },
+        "train": {**compiled_on(train), "questions": questions[0]},
         "validation": {
-            "queries": len(val),
+            **compiled_on(val),
             "questions": questions[1],
-            "fingerprint": val.fingerprint,
-            "uncompiled": round(fmean(before), 6),
+            "uncompiled": round(fmean(first), 6),
             "compiled": round(fmean(after), 6),
             "gain_over_uncompiled": [round(x, 6) for x in (gain.mean, gain.lo, gain.hi)],
         },
@@ -132,4 +142,5 @@ def judge_card(
             "judge_calls": watch.asked,
             "lost_questions": watch.lost,
         },
-    }  # fmt: skip
+    }
+    return {**made, **earlier(before, made)}

@@ -20,9 +20,16 @@ _WORD = re.compile(r"\w+")
 def explained(judge: SignatureJudge, judgment: Judgment, item: Labelled, score: float) -> str:
     """What was right or wrong with an answer, by the labels.
 
-    Says which passage should have outranked which, by how many grades, and quotes of each the
-    part that has most to do with the query.
+    Says which passage should have outranked which, by how many grades, quotes of each the part
+    that has most to do with the query, and says of a mistake how much of the ranking hangs on it.
     """
+    said = _explained(judge, judgment, item, score)
+    if score >= 1 or not item.worth:
+        return said
+    return f"{said} Up to {item.worth:.2f} of the query's nDCG@10 hangs on this answer."
+
+
+def _explained(judge: SignatureJudge, judgment: Judgment, item: Labelled, score: float) -> str:
     if not judgment.known:
         return _unreadable(judge, judgment, item)
     if judgment.kind == "pointwise":

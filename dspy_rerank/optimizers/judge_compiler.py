@@ -23,7 +23,7 @@ from .demos import cleaned
 from .examples import Labelled, judgment_examples
 from .judge_metric import JudgeMetric
 from .judge_program import JudgeProgram, Watch
-from .reuse import Reuse
+from .reuse import answers_known
 from .running import GuardedMetric, counting, made, own_metric, run
 from .splits import parts
 from .variants import by_likelihood, with_settled_judge
@@ -121,7 +121,7 @@ class JudgeCompiler(Teleprompter):
         """
         begun = time.monotonic()
         train, val = parts(trainset, valset, self.seed)
-        watch, reuse = Watch(), Reuse()
+        watch, reuse = Watch(), answers_known()
         with dspy.context(lm=resolve_lm(self.lm)):
             compiled = with_settled_judge(student)
             questions = self._questions(compiled.judge, train, val)
@@ -146,6 +146,7 @@ class JudgeCompiler(Teleprompter):
             train=as_dataset(train), val=as_dataset(val),
             questions=(len(questions.train), len(questions.val)),
             watch=watch, calls=counter.calls + comparing.calls, seconds=time.monotonic() - begun,
+            before=compiled.card,
         )  # fmt: skip
         compiled.card["tried"] = tried
         compiled.card["stopped"] = f"max_calls={self.max_calls}" if counter.spent else ""

@@ -1,5 +1,6 @@
 """Small plots as inline SVG, so that a report is one file."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
@@ -28,16 +29,16 @@ class Axes(NamedTuple):
         return MARGIN + across * inside[0], HEIGHT - MARGIN - up * inside[1]
 
 
-def axes(points: Sequence[Point], x: str, y: str) -> Axes:
-    """Axes that hold all points, with a little room above and below."""
+def axes(points: Sequence[Point], x: str, y: str, top: float = math.inf) -> Axes:
+    """Axes that hold all points, with a little room below and, up to the top, above."""
     across, up = [p[0] for p in points], [p[1] for p in points]
     room = (max(up) - min(up)) * 0.1 or 0.01
-    return Axes(x, y, min(0.0, *across), max(across), min(up) - room, max(up) + room)
+    return Axes(x, y, min(0.0, *across), max(across), min(up) - room, min(max(up) + room, top))
 
 
 def plot(
     points: Sequence[Point], line: Sequence[Point], *, x: str, y: str, chosen: Point | None = None,
-    names: Sequence[str] = (),
+    names: Sequence[str] = (), top: float = math.inf,
 ) -> str:  # fmt: skip
     """Points, a line that rises in steps, and one point that stands out.
 
@@ -48,8 +49,9 @@ def plot(
         y: Name of the vertical axis.
         chosen: Drawn larger.
         names: Of the points, shown when the mouse rests on one.
+        top: Highest value that there is, such as 1 of nDCG; the axis ends there at the latest.
     """
-    frame = axes([*points, *line], x, y)
+    frame = axes([*points, *line], x, y, top)
     dots = [
         _dot(frame.at(point), 3, "dot", names[i] if i < len(names) else "")
         for i, point in enumerate(points)

@@ -14,18 +14,25 @@ from ..judges.base import SignatureJudge
 from ..ranking import Ranking
 from ..sorters import Reranker
 from ..sorters.estimates import bounds
+from .card import spent
 from .examples import answers_yes_no
+from .plain import PlainRun
+from .rows import COMPILED, PLAIN, UNCOMPILED
+from .seeds import SeedRun
+from .spread import spread
 from .variants import by_likelihood
+from .verdicts import words
 
-UNCOMPILED = "uncompiled"
-COMPILED = "compiled"
 SHOWN = 5
 """Documents of a ranking that are shown with a query."""
 QUERIES = 20
 """Queries shown with their documents: those that won or lost most."""
 
 
-def proof(student: Reranker, compiled: Reranker, found: Evaluation, test: Any) -> dict[str, Any]:
+def proof(
+    student: Reranker, compiled: Reranker, found: Evaluation, test: Any, *,
+    runs: Sequence[SeedRun] = (), plain: PlainRun | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """All that a report says.
 
     Args:
@@ -34,11 +41,14 @@ def proof(student: Reranker, compiled: Reranker, found: Evaluation, test: Any) -
         found: Both, in rows ``uncompiled`` and ``compiled``, on queries that nothing was
             chosen by, in one metric.
         test: Those queries.
+        runs: One for each seed, where there were several.
+        plain: Plain DSPy's, where it was asked for; in row ``plain DSPy`` unless it failed.
     """
     (metric,) = found.metrics
+    seeds = spread(runs, found) if len(runs) > 1 else None
     return {
         "metric": metric,
-        "words": words(found, compiled.card),
+        "words": words(found, compiled.card, plain, seeds),
         "test": {
             "name": found.dataset,
             "queries": found.queries,
@@ -50,69 +60,29 @@ def proof(student: Reranker, compiled: Reranker, found: Evaluation, test: Any) -
         "queries": _queries(found, test, metric),
         "calibration": _calibration(student, compiled, found, test),
         "serving": _serving({UNCOMPILED: student, COMPILED: compiled}, found, test),
+        **({} if seeds is None else {"seeds": seeds}),
+        **({} if plain is None else {"plain": plain_values(plain, found)}),
     }
 
 
-def words(found: Evaluation, card: dict[str, Any]) -> list[str]:
-    """What the test queries say, and how far the search's own figures can be believed."""
-    return [*verdicts(found), *_curse(card), *_trouble(found, card)]
-
-
-def verdicts(found: Evaluation) -> list[str]:
-    """One sentence for each baseline: better, worse, or no difference that can be told.
-
-    And one for each program whose answers could not be read.
-    """
+def plain_values(plain: PlainRun, found: Evaluation) -> dict[str, Any]:
+    """The baseline, and how far the compiled program is ahead of it."""
     (metric,) = found.metrics
-    sentences = []
-    for over in (found.rows[0].name, UNCOMPILED):
-        gain = found.gain(metric, COMPILED, over)
-        if not gain.significant:
-            sentences.append(f"no difference from the {over} that can be told: {gain}")
-        else:
-            word = "better" if gain.mean > 0 else "WORSE"
-            sentences.append(f"{word} than the {over}: {gain}")
-    return [*sentences, *filter(None, map(_unread, found.rows))]
-
-
-def _unread(row: Row) -> str:
-    """A model that gives no readable answers, which looks like one that has no opinion."""
-    if not row.unknowns:
-        return ""
-    return (
-        f"{row.unknowns} questions of the {row.name} program, in {row.usage.calls} calls, had no "
-        "answer that could be read"
-    )
-
-
-def _curse(card: dict[str, Any]) -> list[str]:
-    """Winner's curse: how much the best of many looks better than it is, by cross-validation."""
-    checked, said = card.get("cross_validation"), []
-    why = (card.get("chosen") or {}).get("why")
-    if why:
-        kept = card["chosen"].get("kept")
-        said.append(f"{'compiled' if kept else 'the uncompiled program was kept'}: {why}")
-    if not checked:
-        return said
-    tried = len(card.get("trials") or card.get("penalties") or ())
-    mean, lo, hi = checked["gain_over_uncompiled"]
-    note = (
-        f"winner's curse: {tried} settings were compared on {checked['queries']} queries. Chosen "
-        f"again with a tenth of them left out, ten times, and measured on those, the gain is "
-        f"{mean:+.4f} [{lo:+.4f}, {hi:+.4f}]; on the queries that it was chosen by, the choice "
-        f"looks better by {checked['flattery']:+.4f}"
-    )
-    return [*said, note]
-
-
-def _trouble(found: Evaluation, card: dict[str, Any]) -> list[str]:
-    said = []
-    for row in found.rows:
-        if row.degraded:
-            said.append(f"{row.degraded} rankings of the {row.name} program are degraded")
-    if card.get("degraded"):
-        said.append("the model failed on some questions while compiling, which count as wrong")
-    return said
+    failed = plain.program is None
+    return {
+        "optimizer": plain.optimizer,
+        "failed": plain.failed,
+        "queries": plain.sizes._asdict(),
+        "cut": plain.cut,
+        "compiled_calls": plain.allowed,
+        "compiled_gain": None if failed else asdict(found.gain(metric, COMPILED, PLAIN)),
+        "spent": {
+            **spent(plain.usage, plain.seconds),
+            "calls": plain.calls,
+            "cached_calls": plain.usage.cached_calls,
+        },
+        "sent": "" if failed else prompt_text(getattr(plain.program, "judge", None)),
+    }
 
 
 def prompt_text(judge: Any) -> str:
@@ -180,7 +150,7 @@ def _row(found: Evaluation, row: Row, metric: str) -> dict[str, Any]:
         if row is base
         else asdict(found.gain(metric, row.name, base.name)),
         "gain_over_uncompiled": asdict(found.gain(metric, row.name, UNCOMPILED))
-        if row.name == COMPILED
+        if row.name not in (base.name, UNCOMPILED)
         else None,
         "unknowns": row.unknowns,
         "degraded": row.degraded,

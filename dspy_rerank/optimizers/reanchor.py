@@ -110,7 +110,7 @@ class ReAnchor(Teleprompter):
         result.card = judge_card(
             "ReAnchor", judge, scores, kept=kept, seed=self.seed, train=as_dataset(train),
             val=as_dataset(val), questions=(len(questions[0]), len(questions[1])), watch=watch,
-            calls=counter.calls, seconds=time.monotonic() - begun,
+            calls=counter.calls, seconds=time.monotonic() - begun, before=result.card,
         )  # fmt: skip
         result.card["chosen"]["anchors"] = fitted if kept else dict(judge.anchors)
         result.card["spent"]["judge_calls"] = counter.calls  # not those that were remembered

@@ -13,6 +13,7 @@ from ..judges import Panel, PointwiseJudge
 from ..sorters import Reranker
 from .candidates import read_candidates
 from .judge_compiler import JudgeCompiler
+from .plain import PlainRun, compile_plain
 from .reanchor import ReAnchor
 from .search import RerankerSearch
 from .weight_compiler import WeightCompiler, members
@@ -133,14 +134,40 @@ class Recipe:
 
     def _compiler(self, lm: Any, reflection_lm: Any, seed: int) -> Any:
         arguments = dict(self.judge)
-        name = arguments.pop("optimizer")
-        options = dict(arguments.pop("options", {}))
+        name, options = arguments.pop("optimizer"), self._options(lm, reflection_lm)
+        arguments.pop("options", None)
         if name == "ReAnchor":
             known = ("per_query", "window")
             return ReAnchor(lm=lm, seed=seed, **{n: arguments[n] for n in known if n in arguments})
+        return JudgeCompiler(optimizer_class(name), options, lm=lm, seed=seed, **arguments)
+
+    def _options(self, lm: Any, reflection_lm: Any) -> dict[str, Any]:
+        """Of the optimizer's class, with the model that writes instructions."""
+        options, name = dict(self.judge.get("options", {})), self.judge["optimizer"]
         if name in REFLECTION and (reflection_lm or lm) is not None:
             options[REFLECTION[name]] = reflection_lm or lm
-        return JudgeCompiler(optimizer_class(name), options, lm=lm, seed=seed, **arguments)
+        return options
+
+    def compile_plain(
+        self, student: Reranker, *, lm: Any = None, reflection_lm: Any = None, **given: Any
+    ) -> PlainRun:
+        """The student compiled by the recipe's DSPy optimizer alone, on whole rankings.
+
+        A recipe without one takes ``BootstrapFewShotWithRandomSearch``.
+
+        Args:
+            student: Left as it is.
+            lm: Answers the questions.
+            reflection_lm: Writes instructions; ``None`` is the same model.
+            given: Further arguments of :func:`~dspy_rerank.optimizers.compile_plain`.
+        """
+        name = self.judge.get("optimizer")
+        if name in (None, "ReAnchor"):
+            return compile_plain(student, lm=lm, **given)
+        return compile_plain(
+            student, optimizer=optimizer_class(name), options=self._options(lm, reflection_lm),
+            arguments=self.judge.get("arguments"), lm=lm, **given,
+        )  # fmt: skip
 
 
 def with_judges(student: Reranker, further: Sequence[Any]) -> Reranker:

@@ -3,15 +3,18 @@
 import json
 from collections.abc import Sequence
 from html import escape
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from ..calibration import Bin, Reliability
 from ..evaluation import Evaluation
 from ..sorters import Reranker
-from .plots import plot
-from .proof import COMPILED, UNCOMPILED, learning_curve, proof
+from .plain import PlainRun
+from .proof import proof
+from .rows import COMPILED, PLAIN, UNCOMPILED
+from .seeds import SeedRun
+from .tables import interval, table
+from .tried_page import optimizer_page, search_page, weights_page
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -27,8 +30,9 @@ li{overflow-wrap:anywhere}
 
 
 def write_report(
-    folder: str | Path, student: Reranker, compiled: Reranker, found: Evaluation, test: Any
-) -> Path:
+    folder: str | Path, student: Reranker, compiled: Reranker, found: Evaluation, test: Any, *,
+    runs: Sequence[SeedRun] = (), plain: PlainRun | None = None,
+) -> Path:  # fmt: skip
     """Write ``report.json`` and ``report.html``, which needs nothing beside itself.
 
     Args:
@@ -38,11 +42,15 @@ def write_report(
         found: :func:`dspy_rerank.evaluate` of ``{"uncompiled": student, "compiled": compiled}`` in
             one metric, on queries that nothing was chosen by.
         test: Those queries.
+        runs: One for each seed, where there were several, from
+            :func:`~dspy_rerank.optimizers.compile_and_prove`; their programs are in rows of
+            ``found``, too.
+        plain: Plain DSPy's run, likewise.
 
     Returns:
         The path of the HTML file.
     """
-    content = proof(student, compiled, found, test)
+    content = proof(student, compiled, found, test, runs=runs, plain=plain)
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
@@ -59,10 +67,12 @@ def html_of(content: dict[str, Any]) -> str:
         "</h1>",
         _words(content),
         _measured(content),
-        _optimized(content["card"]),
-        _search(content),
-        _weights(content["card"]),
+        _seeds(content),
+        optimizer_page(content["card"]),
+        search_page(content),
+        weights_page(content["card"]),
         _prompt(content["prompt"]),
+        _plain(content),
         _wins_and_losses(content),
         _calibrated(content),
         _cost(content),
@@ -82,119 +92,54 @@ def _words(content: dict[str, Any]) -> str:
     )
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Cells as an HTML table, escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_said(cell))}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
-
-
-def _said(cell: Any) -> str:
-    if cell is None:
-        return "unknown"
-    return (
-        f"{cell:,.4f}"
-        if isinstance(cell, float)
-        else f"{cell:,}"
-        if isinstance(cell, int)
-        else str(cell)
-    )
-
-
-def _interval(value: dict[str, Any] | None) -> str:
-    return "" if value is None else f"{value['mean']:+.4f} [{value['lo']:+.4f}, {value['hi']:+.4f}]"
-
-
 def _measured(content: dict[str, Any]) -> str:
     header = ["test queries", content["metric"], "over incoming order", "over uncompiled",
               "unknown", "degraded"]  # fmt: skip
     rows = [
         [
-            row["name"], row["mean"]["mean"], _interval(row["gain_over_incoming"]),
-            _interval(row["gain_over_uncompiled"]), row["unknowns"], row["degraded"],
+            row["name"], row["mean"]["mean"], interval(row["gain_over_incoming"]),
+            interval(row["gain_over_uncompiled"]), row["unknowns"], row["degraded"],
         ]
         for row in content["test"]["rows"]
     ]  # fmt: skip
+    failed = content.get("plain", {}).get("failed")
+    if failed:
+        rows.append([f"{PLAIN} failed: {failed}", *[""] * (len(header) - 1)])
     return (
         f"<h2>Quality</h2>{table(header, rows)}<p>In brackets: 95% intervals, paired by query.</p>"
     )
 
 
-def _search(content: dict[str, Any]) -> str:
-    """What was tried: the learning curve, quality against cost, and every trial."""
-    card, metric = content["card"], content["metric"]
-    trials = card.get("trials") or []
-    if not trials:
+def _seeds(content: dict[str, Any]) -> str:
+    """What each seed gave; nothing where there was one."""
+    told = content.get("seeds")
+    if told is None:
         return ""
-    cost = f"{card['cost']}_per_query"
-    points = [(t[cost], t["value"]) for t in trials if t[cost] is not None]
-    front = [(t[cost], t["value"]) for t in card["pareto"] if t[cost] is not None]
-    if not points:
-        return ""
-    chosen = next(t for t in trials if _is(t, card["chosen"]))
-    curve = [(float(calls), best) for calls, best in learning_curve(trials)]
-    names = [f"{t['variant']}, prior {t['prior']:g}" for t in trials]
     rows = [
-        [n, t["value"], t["calls_per_query"], t["rounds_per_query"], t["tokens_per_query"],
-         t["money_per_query"], t["calls"]]
-        for n, t in zip(names, trials, strict=True)
+        [run["seed"], run["validation"], run["test"], "yes" if run["kept"] else "no", run["calls"],
+         run["failed"] or ("saved" if run["saved"] else "")]
+        for run in told["runs"]
     ]  # fmt: skip
-    header = ["setting", metric, "calls a query", "rounds", "tokens", "dollars", "calls to try it"]
-    pareto = plot(points, front, x=f"{card['cost']} a query", y=metric, names=names,
-                  chosen=(chosen[cost], chosen["value"]))  # fmt: skip
-    return (
-        "<h2>Search</h2><p>Validation queries. Left: the best so far against calls spent. Right: "
-        "quality against cost; the line is the Pareto front, the large dot was chosen.</p>"
-        f'<div class="cols">{plot(curve, curve, x="judge calls", y=metric)}{pareto}</div>'
-        f"<details><summary>{len(trials)} settings</summary>{table(header, rows)}</details>"
-    )
-
-
-def _optimized(card: dict[str, Any]) -> str:
-    """The prompts that an optimizer has tried on single questions, and what they were worth."""
-    judge = card.get("judge") or card
-    tried = judge.get("tried") or []
-    if not tried:
-        return ""
-    points = [(float(each["after"]), each["value"]) for each in tried]
-    best = list(accumulate(points, lambda a, b: (b[0], max(a[1], b[1]))))
-    rows = [
-        [f"{n}. {' '.join(each['instructions'].split())}", each["demos"], each["value"],
-         each["questions"]]
-        for n, each in enumerate(tried, 1)
-    ]  # fmt: skip
-    header = ["instructions", "demonstrations", "score", "questions"]
-    kept = "was kept" if judge["chosen"]["kept"] else "was not: the prompt is as it was"
-    return (
-        f"<h2>Single questions</h2><p>{escape(judge['optimizer'])} tried {len(tried)} prompts on "
-        f"{judge['validation']['questions']} validation questions; what it returned {kept} "
-        f"({judge['validation']['uncompiled']:.4f} to {judge['validation']['compiled']:.4f}).</p>"
-        f"{plot(points, best, x='answers scored', y='score, and the best so far')}"
-        f"<details><summary>{len(tried)} prompts</summary>{table(header, rows)}</details>"
-    )
-
-
-def _weights(card: dict[str, Any]) -> str:
-    """How much each judge counts, and what stronger and weaker fits gave."""
-    weights = (card.get("chosen") or {}).get("weights")
-    if not weights:
-        return ""
-    rows = [[each["judge"], each["weight"]] for each in weights]
-    rows.append(["first stage, as a share", card["chosen"]["prior"]])
-    fits = [
-        ["none: the student's weights" if p["penalty"] is None else p["penalty"], p["value"]]
-        for p in card["penalties"]
+    named = {"mean": "mean", "sd": "standard deviation", "min": "lowest", "max": "highest"}
+    rows += [
+        [named[name], told["validation"][name], told["test"][name], "", "", ""] for name in named
     ]
-    judges = table(["judge", "weight"], rows)
-    tried = table(["penalty of leaving the student", f"{card['metric']}, cross-validated"], fits)
-    return f"<h2>Weights</h2>{judges}<h3>How closely labels were followed</h3>{tried}"
+    header = ["seed", "validation", "held out", "a change kept", "LM calls", ""]
+    return (
+        f"<h2>Seeds</h2>{table(header, rows)}<p>The program that is saved was chosen by the "
+        "validation queries alone; the held-out ones had no say.</p>"
+    )
 
 
-def _is(trial: dict[str, Any], chosen: dict[str, Any]) -> bool:
-    return (trial["variant"], trial["prior"]) == (chosen["variant"], chosen["prior"])
+def _plain(content: dict[str, Any]) -> str:
+    """The prompt that plain DSPy came to."""
+    sent = content.get("plain", {}).get("sent")
+    if not sent:
+        return ""
+    return (
+        f"<h3>Sent by {PLAIN}</h3><details><summary>the whole prompt</summary>"
+        f"<pre>{escape(sent)}</pre></details>"
+    )
 
 
 def _prompt(prompt: dict[str, Any]) -> str:
@@ -281,9 +226,15 @@ def _document(item: dict[str, Any]) -> str:
 
 
 def _cost(content: dict[str, Any]) -> str:
-    spent = content["card"].get("spent") or {}
     names = ["calls", "prompt_tokens", "completion_tokens", "cost"]
-    rows = [["compiling, in all", *(spent.get(name) for name in names)]]
+    bills = {"compiling, in all": content["card"].get("spent") or {}}
+    if "seeds" in content:
+        seeds = content["seeds"]
+        bills = {f"compiling, seed {seeds['saved']}": bills.popitem()[1]}
+        bills["compiling, all seeds"] = seeds["spent"]
+    if "plain" in content:
+        bills[f"{PLAIN}, for the comparison"] = content["plain"]["spent"]
+    rows = [[name, *(bill.get(part) for part in names)] for name, bill in bills.items()]
     rows += [
         [f"1,000 queries, {row['name']}{', tokens estimated' if row['estimated'] else ''}",
          *(row[n] for n in names)]

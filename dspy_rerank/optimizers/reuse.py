@@ -3,7 +3,9 @@
 import copy
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,3 +56,21 @@ class Reuse:
 
     def __deepcopy__(self, memo: Any) -> "Reuse":
         return self
+
+
+_shared: ContextVar[Reuse | None] = ContextVar("shared_answers", default=None)
+
+
+@contextmanager
+def sharing_answers() -> Iterator[None]:
+    """Within this context all compilings know the answers that one of them has had."""
+    token = _shared.set(Reuse())
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def answers_known() -> Reuse:
+    """The answers that are shared, or none yet for one compiling alone."""
+    return _shared.get() or Reuse()

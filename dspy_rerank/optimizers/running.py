@@ -74,11 +74,13 @@ class CallCounter(BaseCallback):
 
     Attributes:
         calls: Made so far.
+        failed: Those among them that raised.
         spent: Whether one was refused.
     """
 
     def __init__(self, most: int | None = None) -> None:
         self.calls = 0
+        self.failed = 0
         self.most = most
         self.spent = False
         self._lock = threading.Lock()
@@ -90,6 +92,11 @@ class CallCounter(BaseCallback):
                 self.spent = True
                 raise SpentError(f"all {self.most} calls are spent")
             self.calls += 1
+
+    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        """Count one that failed."""
+        with self._lock:
+            self.failed += exception is not None
 
 
 @contextmanager
@@ -166,7 +173,7 @@ def run(
             failure = error
     _raise_swallowed(name, metric, program.watch)
     if failure is not None:
-        raise CompileError(f"{name} failed: {_line(failure)}") from failure
+        raise CompileError(f"{name} failed: {in_a_line(failure)}") from failure
     if not isinstance(found, JudgeProgram):
         raise CompileError(f"{name} returned {type(found).__name__}; expected the program")
     return found
@@ -177,8 +184,8 @@ def _raise_swallowed(name: str, metric: GuardedMetric, watch: Watch) -> None:
         raise watch.fatal
     if metric.error is not None:
         raise CompileError(
-            f"the metric raised {_line(metric.error)}; {name} would have taken that for a score of "
-            "0, so compiling was stopped"
+            f"the metric raised {in_a_line(metric.error)}; {name} would have taken that for a "
+            "score of 0, so compiling was stopped"
         ) from metric.error
     if watch.lost * 2 > watch.asked:
         raise ModelError(
@@ -187,7 +194,8 @@ def _raise_swallowed(name: str, metric: GuardedMetric, watch: Watch) -> None:
         ) from watch.last
 
 
-def _line(error: BaseException) -> str:
+def in_a_line(error: BaseException) -> str:
+    """Class and message of an error, cut to one short line."""
     said = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 

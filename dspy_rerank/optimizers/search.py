@@ -167,6 +167,7 @@ class RerankerSearch(Teleprompter):
             trials, choice, metric=self.metric, cost=self.cost or "tokens", seed=self.seed,
             train=train, val=val, usage=search.measuring.usage, seconds=time.monotonic() - begun,
             study_calls=None if self.storage is None else search.ledger.spent().calls,
+            before=compiled.card,
         )  # fmt: skip
         return compiled
 

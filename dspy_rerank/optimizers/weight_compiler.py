@@ -14,13 +14,14 @@ from ..defaults import resolve_lm
 from ..errors import InputError, ModelError
 from ..evaluation import as_dataset, baseline
 from ..judges import Panel
+from ..leaks import earlier
 from ..memo import remembering
 from ..metrics import parse_metric
 from ..prior import first_stage
 from ..sorters import Reranker, ScoreSort
 from ..sorters.estimates import bounds
 from ..types import Usage
-from .card import cross_validation, spent
+from .card import compiled_on, cross_validation, spent
 from .crossval import Nested, best_of, told
 from .splits import joined
 from .trials import SearchProgress
@@ -126,7 +127,9 @@ class WeightCompiler(Teleprompter):
         incoming = fmean(baseline(data, [self.metric]).values[self.metric])
         compiled.card["validation"].update(about, incoming=round(incoming, 6))
         seconds = time.monotonic() - begun
-        compiled.card.update(train=about, degraded=heard.lost, spent=spent(heard.usage, seconds))
+        bill = spent(heard.usage, seconds)
+        compiled.card.update(train=compiled_on(data), degraded=heard.lost, spent=bill)
+        compiled.card.update(earlier(student.card, compiled.card))
         return compiled
 
     def _spare(self, judges: Sequence[Any], data: Any) -> int | None:

@@ -4,13 +4,14 @@ Each reader takes the bare answer (see :mod:`.unwrap`) and gives a Judgment over
 ``0..m-1`` of the passages shown; what cannot be read for sure is ``unknown``, with a reason.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..types import Group, Judgment
 from ._claims import CHOICE, GRADE, NOTHING, PREFERENCE, YES_NO, Claim, Grammar, claims
-from ._runs import Run, numbered, runs
+from ._runs import NOUN, Run, numbered, runs
 from .labels import letters, numbers
 
 _NONE = "none"
@@ -18,6 +19,7 @@ _TIE = "tie"
 _SIDES = {"left": 0, "first": 0, "right": 1, "second": 1}
 _FULL_WIDTH = str.maketrans("［］【】（）＞，；：、", "[][]()>,;:,")
 _QUOTED = 40
+_ZERO = re.compile(rf"\b{NOUN}[\s#\[(]{{0,4}}0(?![\w%]|\.\d)", re.IGNORECASE)
 _VALUES = ("label", "side", "tie", "none", "grade", "yes", "no")
 
 
@@ -25,21 +27,22 @@ def read_order(text: str, labels: Sequence[str]) -> Judgment:
     """An order of all passages, read from the longest run of ids that is meant as an answer.
 
     Ids in prose never count. Passages left out follow in the order in which they were shown, the
-    first of several mentions counts, and ids never shown are dropped: all ``repaired``.
+    first of several mentions counts, and ids never shown are dropped: all ``repaired``. Ids that
+    count from 0 are ``unknown``: each of them may stand for either of two passages.
     """
     blank = Judgment("listwise", tuple(range(len(labels))), "unknown", raw=text)
     places = _places(labels)
     found = [(run, run.weight) for run in runs(text.translate(_FULL_WIDTH))]
     strengths = [(len(_shown(run, places)), weight, run) for run, weight in found if weight]
     if not strengths:
-        return _order_without_run(blank, places)
+        return _order_without_run(blank, places, labels)
     strongest = max(strength[:2] for strength in strengths)
     best = [run for *strength, run in strengths if (*strength,) == strongest]
     orders = {_shown(run, places) for run in best}
+    if any(_from_zero(_ids(run, places), places) for run in best):
+        return replace(blank, reason=_miscounted(labels))
     if orders == {()}:
-        return replace(
-            blank, reason=f"no such passage was shown: {', '.join(best[0].ids)[:_QUOTED]}"
-        )
+        return replace(blank, reason=_never_shown(", ".join(best[0].ids), labels))
     if len(orders) > 1:
         return replace(blank, reason="two different orders")
     return _ordered(blank, orders.pop(), _faults(best[0], places))
@@ -48,13 +51,13 @@ def read_order(text: str, labels: Sequence[str]) -> Judgment:
 def read_choice(text: str, labels: Sequence[str]) -> Judgment:
     """The one best passage of several."""
     blank = Judgment("setwise", tuple(range(len(labels))), "unknown", raw=text)
-    return _chosen(blank, CHOICE, _places(labels))
+    return _chosen(blank, CHOICE, labels)
 
 
 def read_preference(text: str, labels: Sequence[str]) -> Judgment:
     """The better of two passages, or a tie."""
     blank = Judgment("pairwise", tuple(range(len(labels))), "unknown", raw=text)
-    return _chosen(blank, PREFERENCE, _places(labels))
+    return _chosen(blank, PREFERENCE, labels)
 
 
 def read_grade(text: str, low: float, high: float) -> Judgment:
@@ -97,6 +100,29 @@ def _place(label: str, places: Mapping[str, int]) -> int | None:
     return places.get(label.split(".")[0].lstrip("0").upper())
 
 
+def _from_zero(ids: Sequence[str], places: Mapping[str, int]) -> bool:
+    """Whether numbers show that they count from 0: there is a 0, and the last label is missing.
+
+    Where that is named, too, a 0 is one id too many and nothing else.
+    """
+    counted = bool(ids) and all(label[0].isdigit() for label in ids)
+    last = max(places.values(), default=0)
+    zero = any(not label.split(".")[0].strip("0") for label in ids)
+    return counted and zero and all(_place(label, places) != last for label in ids)
+
+
+def _span(labels: Sequence[str]) -> str:
+    return f"the labels run from [{labels[0]}] to [{labels[-1]}]" if labels else "nothing was shown"
+
+
+def _miscounted(labels: Sequence[str]) -> str:
+    return f"it counts from 0, but {_span(labels)}"
+
+
+def _never_shown(ids: str, labels: Sequence[str]) -> str:
+    return f"no such passage was shown: {ids[:_QUOTED]}; {_span(labels)}"
+
+
 def _ids(run: Run, places: Mapping[str, int]) -> tuple[str, ...]:
     """The ids of a run, without a last one that may be the beginning of a longer id."""
     last = run.ids[-1]
@@ -128,10 +154,15 @@ def _ordered(blank: Judgment, order: Group, faults: Sequence[str]) -> Judgment:
     return replace(blank, status=status, order=order + rest, reason="; ".join(reasons))
 
 
-def _order_without_run(blank: Judgment, places: Mapping[str, int]) -> Judgment:
+def _order_without_run(
+    blank: Judgment, places: Mapping[str, int], labels: Sequence[str]
+) -> Judgment:
     if claims(blank.raw, NOTHING):
         return replace(blank, status="none", reason="no passage is relevant")
-    named = [_place(label, places) for label in numbered(blank.raw)]
+    ids = numbered(blank.raw)
+    if _from_zero(ids, places):
+        return replace(blank, reason=_miscounted(labels))
+    named = [_place(label, places) for label in ids]
     order = tuple(dict.fromkeys(place for place in named if place is not None))
     # Items in the order shown may as well describe the passages one after the other.
     if len(order) < 2 or order == tuple(sorted(order)):
@@ -139,7 +170,10 @@ def _order_without_run(blank: Judgment, places: Mapping[str, int]) -> Judgment:
     return _ordered(blank, order, [] if len(order) == len(named) else ["ids dropped"])
 
 
-def _chosen(blank: Judgment, grammar: Grammar, places: Mapping[str, int]) -> Judgment:
+def _chosen(blank: Judgment, grammar: Grammar, labels: Sequence[str]) -> Judgment:
+    places = _places(labels)
+    if any(_from_zero(ids, places) for ids in _counts(blank.raw, grammar)):
+        return replace(blank, reason=_miscounted(labels))
     meaning, reason = _agreed(blank.raw, grammar, lambda claim: _meaning(claim, places))
     if meaning is None:
         return replace(blank, reason=reason)
@@ -148,8 +182,21 @@ def _chosen(blank: Judgment, grammar: Grammar, places: Mapping[str, int]) -> Jud
     if meaning == _TIE:
         return replace(blank, status="ok", tie=True)
     if isinstance(meaning, str):
-        return replace(blank, reason=f"no such passage was shown: {meaning}")
+        return replace(blank, reason=_never_shown(meaning, labels))
     return replace(blank, status="ok", best=meaning)
+
+
+def _counts(text: str, grammar: Grammar) -> Iterator[Sequence[str]]:
+    """The numbers of a text that chooses by number and has a 0: of its orders and its claims."""
+    if "0" not in text:
+        return
+    plain = text.translate(_FULL_WIDTH)
+    chosen = [label for claim in claims(plain, grammar) if (label := claim["label"])]
+    if not any(label.isdigit() for label in chosen):
+        return
+    yield from (run.ids for run in runs(plain) if run.ordered)
+    if _ZERO.search(plain):
+        yield ["0", *chosen]
 
 
 def _meaning(claim: Claim, places: Mapping[str, int]) -> int | str:

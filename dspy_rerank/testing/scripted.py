@@ -124,6 +124,18 @@ def scripted_lm(
     """A DSPy LM that answers from a script; its prompts are in ``lm.engine.prompts``.
 
     Caching is off unless asked for, so that every question is seen.
+
+    >>> import dspy, dspy_rerank as dr
+    >>> from dspy_rerank.testing import scripted_lm
+    >>> lm = scripted_lm(["It depends.", "[2] > [1] > [3]"])  # asked again, it answers
+    >>> with dspy.context(lm=lm):
+    ...     ranking = dr.TopDown(dr.ListwiseJudge())("q", ["a", "b", "c"]).ranking
+    >>> ranking.indices, ranking.unknowns, len(lm.engine.prompts)
+    ([1, 0, 2], 0, 2)
+    >>> graded = scripted_lm(lambda prompt: "3" if "Paris" in prompt else "0")
+    >>> with dspy.context(lm=graded):
+    ...     dr.ScoreSort(dr.PointwiseJudge())("capital?", ["Bananas.", "Paris."]).ranking.scores
+    [3.0, 0.0]
     """
     engine = ScriptedEngine(script, logprobs=logprobs, latency=latency)
     twin = AsyncScriptedEngine(engine)

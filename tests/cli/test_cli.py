@@ -67,6 +67,23 @@ def test_rerank_reads_standard_input(capsys, monkeypatch):
     assert "one" not in out.split("three")[1].split("two")[1].split("\n")[1]
 
 
+@pytest.mark.parametrize(
+    "order", ["q D --top-k 1", "q --top-k 1 D", "--top-k 1 q D", "--top-k 1 -- q D"]
+)
+def test_options_may_stand_anywhere(tmp_path, capsys, order):
+    path = write(tmp_path / "d.txt", LINES)
+    words = [str(path) if word == "D" else word for word in order.split()]
+    code, out, _ = run(capsys, "rerank", "--json", *words)
+    assert code == 0
+    assert len(json.loads(out)["ranking"]) == 1
+
+
+def test_a_query_may_begin_with_a_dash(tmp_path, capsys):
+    path = write(tmp_path / "d.txt", LINES)
+    code, out, _ = run(capsys, "rerank", "--json", "--", "-q", path)
+    assert (code, json.loads(out)["query"]) == (0, "-q")
+
+
 def test_rerank_writes_a_trec_run(tmp_path, capsys):
     code, out, _ = run(capsys, "rerank", "q", write(tmp_path / "d.jsonl", JSONL), "--trec", "7")
     assert code == 0

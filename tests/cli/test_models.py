@@ -113,6 +113,35 @@ def test_one_alias_alone(capsys, config):
     assert len(out.strip().splitlines()) == 1
 
 
+ORDERS = [
+    "probe judge --config F --json",
+    "probe --config F judge --json",
+    "probe --json judge --config F",
+    "probe --config F --json judge",
+    "--config F probe judge --json",
+    "--json probe --config F judge",
+    "--json --config F probe judge",
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_options_may_stand_anywhere(capsys, config, order):
+    code, out, _ = run(capsys, *(config if word == "F" else word for word in order.split()))
+    assert code == 0
+    assert [told["name"] for told in json.loads(out)] == ["judge"]
+
+
+@pytest.mark.parametrize("action", ["list", "check", "probe"])
+def test_what_is_too_much_is_said_with_the_usage_of_models(capsys, action):
+    for arguments, extra in (([action, "one", "two"], "two"), ([action, "--nope"], "--nope")):
+        with pytest.raises(SystemExit) as stop:
+            main(["models", *arguments])
+        printed = capsys.readouterr()
+        assert (stop.value.code, printed.out) == (2, "")
+        assert printed.err.startswith("usage: dspy-rerank models [-h] [--config FILE] [--json]")
+        assert printed.err.endswith(f"unrecognized arguments: {extra}\n")
+
+
 def test_a_probe_tells_what_came_with_the_answer(capsys, config):
     code, out, _ = run(capsys, "probe", "judge", "--config", config, "--json")
     assert code == 0

@@ -5,10 +5,11 @@ import json
 from typing import Literal
 
 import dspy
+import numpy as np
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import EvidenceError, InputError
+from dspy_rerank.errors import EvidenceError, InputError, JudgeError
 from dspy_rerank.judges.protocol import Question
 from dspy_rerank.testing import scripted_lm
 
@@ -232,6 +233,40 @@ def test_likelihood_needs_a_model_that_can():
         dr.PointwiseJudge(evidence="likelihood")(query="q", passages=["p"])
 
 
+def test_a_program_by_likelihood_says_what_a_chat_model_lacks_and_what_to_do(tmp_path):
+    saved = dr.save(dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood")), tmp_path / "p.json")
+    lm = scripted_lm("2", model="openai/some-chat")
+    with pytest.raises(EvidenceError) as raised:
+        dr.load(saved, lm=lm)("q", ["a", "b"])
+    said = str(raised.value)
+    assert "'openai/some-chat' cannot score a given text (it offers generate)" in said
+    assert "which a judge with evidence='likelihood' needs" in said
+    assert "lm='local/smollm2-135m' or 'local/FILE.gguf'" in said
+    assert "compile again, from ScoreSort(PointwiseJudge(evidence='generate'))" in said
+    assert lm.engine.prompts == []
+
+
+@pytest.mark.parametrize(
+    ("judge", "wrong", "right", "labels"),
+    [
+        (dr.ListwiseJudge(), "[1] > [0] > [2]", "[2] > [1] > [3]", "[1] to [3]"),
+        (dr.SetwiseJudge(), "1 > 0 > 2", "B", "[A] to [C]"),
+        (dr.SetwiseJudge(), "0", "B", "[A] to [C]"),
+    ],
+)
+def test_an_answer_that_counts_from_0_is_asked_again_and_never_read(judge, wrong, right, labels):
+    sort = dr.SlidingWindow if judge.KIND == "listwise" else dr.Survivor
+    once, always = scripted_lm([wrong, right]), scripted_lm(wrong)
+    with dspy.context(lm=once):
+        ranking = sort(judge)("q", ["a", "b", "c"], top_k=1).ranking
+    assert (ranking.indices, ranking.unknowns, ranking.repaired) == ([1], 0, 0)
+    assert f"the labels run from {labels}" in once.engine.prompts[1]
+    with dspy.context(lm=always):
+        ranking = sort(judge)("q", ["a", "b", "c"], top_k=1).ranking
+    assert (ranking.indices, ranking.unknowns) == ([0], 1)
+    assert labels in ranking.judgments[0].reason
+
+
 def test_an_unknown_evidence_lists_the_known():
     with pytest.raises(InputError, match="logprobs"):
         dr.PairwiseJudge(evidence="likelihood")
@@ -323,11 +358,12 @@ def test_what_a_pairwise_function_may_return(result, best):
 @pytest.mark.parametrize(
     ("kind", "result"),
     [("pairwise", "maybe"), ("pairwise", [1]), ("setwise", 9), ("setwise", "A"),
-     ("listwise", 3), ("listwise", ["a"]), ("pointwise", "high"), ("pairwise", {"best": 1})],
+     ("listwise", 3), ("listwise", ["a"]), ("pointwise", "high"), ("pairwise", {"best": 1}),
+     ("pointwise", np.array([1.0, 2.0])), ("pairwise", np.array([1.0, 2.0])), ("pointwise", [1.0]),
+     ("setwise", np.array([1, 0])), ("listwise", [1, 2]), ("listwise", [-1, 0]),
+     ("listwise", np.array([[0, 1]])), ("listwise", "10")],
 )  # fmt: skip
 def test_a_function_that_returns_no_answer_is_an_error(kind, result):
-    from dspy_rerank.errors import JudgeError
-
     n = 1 if kind == "pointwise" else 2
     sorter = {
         "pointwise": dr.ScoreSort, "pairwise": dr.AllPairs,
@@ -335,6 +371,65 @@ def test_a_function_that_returns_no_answer_is_an_error(kind, result):
     }[kind]  # fmt: skip
     with pytest.raises(JudgeError, match="expected"):
         sorter(dr.FunctionJudge(lambda query, passages: result, kind))("q", ["a", "b"][:n])
+
+
+GRADES = [0.0, 1.0, 2.0]
+
+
+def of_index(query, index):
+    return GRADES[index]
+
+
+def of_array(query, index):
+    return np.array(GRADES)[index]
+
+
+def of_text(query, text):
+    return len(text.split())
+
+
+async def of_text_later(query, text):
+    return text.lower().count(query)
+
+
+@pytest.mark.parametrize("on_error", ["original", "raise"])
+@pytest.mark.parametrize(
+    ("fn", "says"),
+    [
+        (of_index, "list indices must be integers"),
+        (of_array, "valid indices"),
+        (lambda query, index: dict(enumerate(GRADES))[index], "unhashable type: 'list'"),
+        (of_text, "no attribute 'split'"),
+        (of_text_later, "no attribute 'lower'"),
+        (lambda index: GRADES[index], r"its parameters are \(index\): too many positional"),
+        (lambda query, text: float(text), "not 'list'"),
+    ],
+)
+def test_a_function_of_anything_but_texts_is_an_error_at_the_first_call(fn, says, on_error):
+    judge = dr.FunctionJudge(fn, "pointwise")
+    with pytest.raises(JudgeError, match=says) as raised:
+        dr.ScoreSort(judge, concurrency=1, on_error=on_error)("q", ["a b", "c"])
+    said = str(raised.value)
+    assert "called as fn(query, passages) with a list of texts such as ['a b'] as passages" in said
+    assert "expected a function of the query and such a list, not of an index" in said
+
+
+@pytest.mark.parametrize("name", ["criteria", "list"])
+def test_further_inputs_that_a_function_does_not_take_degrade_and_are_named(name):
+    judge = dr.FunctionJudge(lambda query, passages: 1.0, "pointwise")
+    ranking = dr.ScoreSort(judge)("q", ["a"], **{name: "short"}).ranking
+    assert f"unexpected keyword argument {name!r}" in ranking.reasons[0]
+    missing = dr.FunctionJudge(lambda query, passages, list: 1.0, "pointwise")
+    (reason,) = dr.ScoreSort(missing)("q", ["a"]).ranking.reasons
+    assert "missing 1 required positional argument: 'list'" in reason
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), TypeError("no"), KeyError("list"), OSError()])
+def test_any_other_exception_of_a_function_degrades(error):
+    def fn(query, passages):
+        raise error
+
+    assert dr.ScoreSort(dr.FunctionJudge(fn, "pointwise"))("q", ["a", "b"]).ranking.degraded
 
 
 def test_async_functions_are_awaited():

@@ -120,8 +120,21 @@ def test_the_price_of_a_group_is_unknown_where_one_is(tmp_path):
     entries = [{"model_name": "judge", "litellm_params": each} for each in params]
     path = tmp_path / "litellm.yaml"
     path.write_text(yaml.safe_dump({"model_list": entries}))
-    with pytest.raises(InputError, match="router/judge"):
+    says = r"none is known for \"alias 'judge' \(openai/unheard-of\)\"\..* or call "
+    with pytest.raises(InputError, match=says + r"dspy_rerank\.models\.set_price\("):
         price_of(dr.models.load(path)["judge"])
+
+
+def test_the_line_that_an_unpriced_group_gives_sets_its_price(serve, chat, tmp_path):
+    lm = aliased(2, tmp_path)(serve(chat("2")).url)
+    reason = usage_of(lm).cost_reason
+    said, _, line = reason.partition("; set it: ")
+    assert said == "no price is known for alias 'judge' (openai/unheard-of)"
+    assert "router/" not in reason
+    exec(line, {"dspy_rerank": dr})
+    lm = dr.models.get("judge").copy(cache=False)
+    assert usage_of(lm).cost == pytest.approx(7 * 1.5e-07 + 1 * 6e-07)
+    assert price_of(lm) == Price(1.5e-07, 6e-07)
 
 
 def test_no_count_of_tokens_no_cost(serve, chat):

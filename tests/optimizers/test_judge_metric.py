@@ -71,6 +71,19 @@ def test_that_nothing_is_relevant_is_the_right_answer_where_it_is():
     assert scored(setwise, places, gold("setwise", places), "A")[0] == 0.0
 
 
+def test_feedback_on_a_mistake_says_how_much_of_the_ranking_hangs_on_it():
+    judge = dr.PairwiseJudge()
+    item = judgment_examples(judge, labelled(1))[0]
+    right = "AB"[item.grades[0] < item.grades[1]]
+    wrong = "BA"[item.grades[0] < item.grades[1]]
+    metric = JudgeMetric(judge, [item])
+    stake = f"Up to {item.worth:.2f} of the query's nDCG@10 hangs on this answer."
+    assert item.worth > 0
+    answer = judge.roles.answer
+    assert stake in metric.verdict(item.example, {answer: wrong}).feedback
+    assert stake not in metric.verdict(item.example, {answer: right}).feedback
+
+
 def test_feedback_names_what_outranks_what_by_how_many_grades_and_quotes_both():
     said = scored(dr.PairwiseJudge(), [0, 1], gold("pairwise", [0, 1], best=1), "A")[1]
     assert "Passage B should outrank passage A, by 3 grades (3 against 0)" in said

@@ -1,0 +1,81 @@
+"""``dspy-rerank compile`` with several seeds and plain DSPy beside it."""
+
+import json
+
+import dspy
+import pytest
+
+import dspy_rerank as dr
+from dspy_rerank.cli import main
+from dspy_rerank.testing import scripted_lm
+from tests.optimizers.builders import labelled, skilled
+
+RECIPE = """
+[judge]
+optimizer = "BootstrapFewShotWithRandomSearch"
+per_query = 4
+options = { max_bootstrapped_demos = 2, num_candidate_programs = 2 }
+[search]
+trials = 3
+demos = []
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Arguments of the command, with a data set, a program and a recipe."""
+    lines = [
+        json.dumps({"query": q.text, "documents": [d.text for d in q.documents],
+                    "relevance": list(q.relevance)})
+        for q in labelled(20)
+    ]  # fmt: skip
+    data, recipe = tmp_path / "l.jsonl", tmp_path / "r.toml"
+    data.write_text("\n".join(lines), encoding="utf-8")
+    recipe.write_text(RECIPE, encoding="utf-8")
+    judge = dr.PointwiseJudge(evidence="generate")
+    program = dr.save(dr.ScoreSort(judge), tmp_path / "start.json")
+    return ["compile", data, "--program", program, "--recipe", recipe, "--out"]
+
+
+def run(capsys, *arguments):
+    """What the command printed, and the calls that the model counted."""
+    lm = scripted_lm(skilled)
+    with dspy.context(lm=lm):
+        code = main(list(map(str, arguments)))
+    assert code == 0
+    return capsys.readouterr().out, len(lm.engine.prompts)
+
+
+def test_seeds_and_plain_dspy_are_printed_saved_and_reported(tmp_path, capsys, start):
+    out, _ = run(
+        capsys, *start, tmp_path / "p.json", "--seeds", 2, "--plain", "--report", tmp_path / "r"
+    )
+    assert "all 2 seeds took " in out
+    assert "\nplain DSPy " in out
+    assert "\ncompiled, seed " in out
+    assert "plain DSPy that can be told" in out or " than plain DSPy" in out
+    assert "2 seeds (0, 1), of which " in out
+    told = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert told["plain"]["spent"]["calls"] <= told["plain"]["compiled_calls"]
+    assert told["seeds"]["saved"] == dr.load(tmp_path / "p.json").card["seed"]
+
+
+def test_json_has_every_call_that_was_made(tmp_path, capsys, start):
+    out, asked = run(capsys, *start, tmp_path / "p.json", "--seeds", 2, "--plain", "--json")
+    told = json.loads(out)
+    ranked = sum(
+        row["usage"]["calls"] - row["usage"]["cached_calls"] for row in told["test"]["rows"]
+    )
+    assert told["seeds"]["calls"] + told["plain"]["spent"]["calls"] + ranked == asked
+
+
+def test_the_same_command_gives_the_same_file(tmp_path, capsys, start):
+    for name in ("a", "b"):
+        run(capsys, *start, tmp_path / name, "--seeds", 2, "--plain", "--json")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_without_them_nothing_is_said_of_them(tmp_path, capsys, start):
+    out, _ = run(capsys, *start, tmp_path / "p.json", "--json")
+    assert not {"seeds", "plain"} & {*json.loads(out)}
+    assert "seeds" not in dr.load(tmp_path / "p.json").card
