@@ -13,7 +13,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from .reading.unwrap import unwrap
 
-_acall: Any = dspy.Adapter.acall.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
+_acall: Any = getattr(dspy.Adapter.acall, "__wrapped__", dspy.Adapter.acall)
 """DSPy's call without planning: on LiteLLM that is four look-ups in a thread, before each call."""
 
 

@@ -7,6 +7,7 @@ Judges' calls stay visible to ``dspy.inspect_history`` all the same: the last :d
 import threading
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -53,8 +54,9 @@ def _forget(oldest: list[tuple[Entry, list[History]]]) -> None:
     for history in histories.values():
         found = [place for place, entry in enumerate(history) if id(entry) in gone]
         for place in reversed(found):
-            if place < len(history) and id(history[place]) in gone:  # DSPy may have cut it since
-                del history[place]
+            with suppress(IndexError):  # another thread may have cut it since
+                if id(history[place]) in gone:
+                    del history[place]
 
 
 def without_logprobs(entry: Entry) -> Entry:

@@ -117,6 +117,21 @@ def test_what_others_called_stays_in_the_histories_in_its_order(monkeypatch):
     assert len(lm.history) == 6 + 2
 
 
+class Cut(list):
+    """A history that another thread clears as soon as somebody looks at an entry."""
+
+    def __getitem__(self, place):
+        self.clear()
+        return super().__getitem__(place)
+
+
+def test_a_history_that_is_cut_while_entries_leave_it_fails_no_call():
+    entries = [{"outputs": []} for _ in range(3)]
+    history = Cut(entries)
+    histories._forget([(entry, [history]) for entry in entries])
+    assert list(history) == []
+
+
 def test_whoever_collects_a_trace_gets_every_call_and_nobody_else_pays_for_it(monkeypatch):
     monkeypatch.setattr(histories, "KEPT", 2)
     histories._recent.clear()

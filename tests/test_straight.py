@@ -1,6 +1,7 @@
 """An LM called without DSPy's detour over a thread gives what DSPy gives."""
 
 import asyncio
+import sys
 
 import dspy
 import pytest
@@ -63,6 +64,26 @@ def test_text_gives_what_dspys_own_call_gives(config, dspys_way):
 def test_all_but_text_goes_dspys_way(call, dspys_way):
     asyncio.run(straight_lm().acall(**call))
     assert len(dspys_way) == 1
+
+
+def test_a_dspy_with_other_steps_makes_its_own_call(monkeypatch, dspys_way):
+    monkeypatch.setitem(sys.modules, "dspy.clients._deprecation", None)
+    monkeypatch.setattr(straight, "_steps", straight._steps.__wrapped__)
+    assert asyncio.run(straight_lm().acall(messages=TEXT)) == ["A"]
+    assert len(dspys_way) == 1
+
+
+def test_whoever_wraps_the_call_of_the_class_sees_a_judges_call(monkeypatch):
+    whole, seen = dspy.LM.acall, []
+
+    async def traced(self, *args, **kwargs):
+        seen.append(kwargs)
+        return await whole(self, *args, **kwargs)
+
+    monkeypatch.setattr(dspy.LM, "acall", traced)
+    with dspy.context(lm=scripted_lm("A")):
+        ranking = dr.MergeSort(dr.PairwiseJudge(swap=False))("q", ["a", "b"]).ranking
+    assert (len(seen), ranking.usage.calls) == (1, 1)
 
 
 def test_callbacks_see_a_judges_call_once():

@@ -66,9 +66,16 @@ def _add_search(command: argparse.ArgumentParser) -> None:
     """What goes before the recipe, or before the defaults of a search."""
     group = command.add_argument_group("search")
     group.add_argument("--trials", type=positive, metavar="N", help="settings to try (40)")
-    group.add_argument("--max-calls", type=positive, metavar="N", help="judge calls in all")
-    group.add_argument("--timeout", type=float, metavar="SECONDS")
-    group.add_argument("--max-cost", type=float, metavar="DOLLARS", help="spent on it in all")
+    group.add_argument(
+        "--max-calls", type=positive, metavar="N", help="judge calls in all, a recipe's too"
+    )
+    group.add_argument(
+        "--timeout", type=float, metavar="SECONDS",
+        help="for the search; a recipe's DSPy optimizer counts, but is not stopped",
+    )  # fmt: skip
+    group.add_argument(
+        "--max-cost", type=float, metavar="DOLLARS", help="spent on the search, likewise"
+    )
     group.add_argument("--cost", choices=COSTS, help="of serving: a second objective")
     group.add_argument(
         "--try-lm", action="append", dest="lms", metavar="NAME",

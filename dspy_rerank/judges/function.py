@@ -23,6 +23,7 @@ WINNERS = ("winner", "preferred", "preference", "choice", "better", "result")
 CONFIDENCES = ("confidence", "certainty", "probability")
 REASONINGS = ("reasoning", "reason", "rationale", "explanation")
 _ARGUMENT = re.compile(r"(?:positional|keyword) argument")
+_LIST = re.compile(r"\blist\b")
 
 
 class FunctionJudge:
@@ -42,7 +43,8 @@ class FunctionJudge:
     function runs in a worker thread and may be called from several at once.
 
     ``passages`` is a list of texts, never an index or one text. A function that cannot be called
-    so, or returns anything else, is a :class:`JudgeError` whatever ``on_error`` says.
+    so, or returns anything else, is a :class:`JudgeError` whatever ``on_error`` says. Once it has
+    answered, what it raises is a failure like a model's.
 
     Args:
         fn: Called as ``fn(query, passages)``, with the extra inputs as keywords if there are any.
@@ -56,6 +58,7 @@ class FunctionJudge:
             raise InputError(f"fn is {type(fn).__name__}, expected a function")
         self.fn = fn
         self._kind: Kind = kind
+        self._answered = False
 
     @property
     def kind(self) -> Kind:
@@ -80,10 +83,11 @@ class FunctionJudge:
         try:
             result = await self._call(question)
         except Exception as error:
-            why = _misused(self.fn, question, error)
+            why = "" if self._answered else _misused(self.fn, question, error)
             if why:
                 raise JudgeError(why) from error
             raise
+        self._answered = True
         judgment = replace(
             read_result(self._kind, result, len(question.passages)),
             evidence="function",
@@ -118,7 +122,7 @@ def _misused(fn: Callable[..., Any], question: Question, error: Exception) -> st
     said, name = str(error), getattr(fn, "__name__", repr(fn))
     if isinstance(error, TypeError) and _ARGUMENT.search(said):
         said = _uncallable(fn)
-    elif not (isinstance(error, TypeError | AttributeError) and "list" in said):
+    elif not (isinstance(error, TypeError | AttributeError) and _LIST.search(said)):
         said = said if isinstance(error, IndexError) and "valid indices" in said else ""
     if not said:
         return ""

@@ -1,7 +1,7 @@
 """How many queries a DSPy optimizer can work on, end to end, within a number of rankings."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -41,6 +41,15 @@ def calls_a_ranking(student: Reranker, queries: Sequence[Any], pilot: Any, took:
     most = {n: bounds(student.estimate(n).calls)[1] for n in {*sizes, len(pilot.documents)}}
     share = took / max(1, most[len(pilot.documents)])
     return max(1.0, share * fmean(most[size] for size in sizes))
+
+
+def most_calls(student: Reranker, queries: Iterable[Any]) -> int:
+    """Judge calls that ranking all of these queries takes at most, asking again aside."""
+    told = (
+        student.estimate(len(query.documents), query=query.text, documents=query.documents)
+        for query in queries
+    )
+    return int(sum(bounds(each.calls)[1] for each in told))
 
 
 def fitting(

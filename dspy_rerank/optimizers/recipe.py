@@ -9,8 +9,10 @@ from typing import Any
 import dspy
 
 from ..errors import InputError
+from ..evaluation import as_dataset
 from ..judges import Panel, PointwiseJudge
 from ..sorters import Reranker
+from .affording import most_calls
 from .candidates import read_candidates
 from .judge_compiler import JudgeCompiler
 from .plain import PlainRun, compile_plain
@@ -83,8 +85,15 @@ class Recipe:
             lm: Answers the questions.
             reflection_lm: Writes instructions; ``None`` is the same model.
             seed: Of every draw.
-            search: Further arguments of the search, before those of the recipe.
+            search: Further arguments of the search, before those of the recipe. ``max_calls``
+                holds for a judge compiler and the search behind it together; two rankings of the
+                validation queries are kept for the search. Of ``max_cost`` and ``timeout`` the
+                search has what the judge compiler, which they cannot stop, has left.
+
+        Raises:
+            InputError: ``max_cost`` or ``timeout`` without a search, which alone keeps to them.
         """
+        self._check_limits(search)
         sets = {"trainset": trainset, "valset": valset}
         if not self.judge and not self.search and self.weights:
             return self._weighed(student, sets, lm, seed, search)
@@ -105,9 +114,12 @@ class Recipe:
         if not self.judge:
             search_only = RerankerSearch(lm=lm, seed=seed, candidates=others, **given)
             return search_only.compile(student, **sets)
-        judged = self._compiler(lm, reflection_lm, seed).compile(student, **sets)
+        most = search.get("max_calls")
+        limits = {} if most is None else self._limits(most, student, sets["valset"])
+        judged = self._compiler(lm, reflection_lm, seed, limits).compile(student, **sets)
         if not self.search:
             return judged
+        given.update(_left(search, judged.card["spent"]))
         instructions = given.pop("instructions", None)
         chosen = RerankerSearch(
             lm=lm, seed=seed, instructions=instructions,
@@ -132,8 +144,30 @@ class Recipe:
         widened = with_judges(student, further) if further else student
         return WeightCompiler(lm=lm, seed=seed, **{**own, **shared}).compile(widened, **sets)
 
-    def _compiler(self, lm: Any, reflection_lm: Any, seed: int) -> Any:
-        arguments = dict(self.judge)
+    def _check_limits(self, search: Mapping[str, Any]) -> None:
+        for name in ("max_cost", "timeout"):
+            if search.get(name) is not None and not self.search and (self.judge or self.weights):
+                raise InputError(
+                    f"{name}={search[name]} limits a search, and recipe {self.name!r} has none; "
+                    "use max_calls"
+                )
+
+    def _limits(self, most: int, student: Reranker, valset: Any) -> dict[str, int]:
+        """Calls that the judge compiler may make of all, beside a limit of its own.
+
+        Raises:
+            InputError: None is left for it.
+        """
+        kept = 2 * most_calls(student, as_dataset(valset)) if self.search else 0
+        if kept >= most:
+            raise InputError(
+                f"max_calls={most}, of which comparing two prompts on the validation queries takes "
+                f"up to {kept}; give more calls or fewer validation queries"
+            )
+        return {"max_calls": min(most - kept, self.judge.get("max_calls") or most)}
+
+    def _compiler(self, lm: Any, reflection_lm: Any, seed: int, limits: Mapping[str, int]) -> Any:
+        arguments = {**self.judge, **limits}
         name, options = arguments.pop("optimizer"), self._options(lm, reflection_lm)
         arguments.pop("options", None)
         if name == "ReAnchor":
@@ -168,6 +202,13 @@ class Recipe:
             student, optimizer=optimizer_class(name), options=self._options(lm, reflection_lm),
             arguments=self.judge.get("arguments"), lm=lm, **given,
         )  # fmt: skip
+
+
+def _left(limits: Mapping[str, Any], bill: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the limits that were given, what a step has left."""
+    spent = {"max_calls": "calls", "max_cost": "cost", "timeout": "seconds"}
+    given = {name: limits[name] for name in spent if limits.get(name) is not None}
+    return {name: max(0, most - (bill[spent[name]] or 0)) for name, most in given.items()}
 
 
 def with_judges(student: Reranker, further: Sequence[Any]) -> Reranker:

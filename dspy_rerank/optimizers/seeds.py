@@ -9,14 +9,20 @@ from typing import Any
 
 import dspy
 
-from ..errors import CompileError, ModelError
+from ..errors import CompileError, InputError, ModelError
 from ..evaluation import as_dataset, rank_all, scored
 from ..memo import remembering
 from ..sorters import Reranker
 from ..types import Usage
+from .affording import most_calls
 from .recipe import Recipe
 from .reuse import sharing_answers
 from .running import counting, in_a_line
+
+LIMITS = ("max_calls", "max_cost", "timeout")
+"""Options that all seeds have together."""
+INTERRUPTED = "interrupted"
+NOT_RUN = "not run, as no call or time was left for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +66,11 @@ def compile_seeds(
     """The student compiled with each seed, on the same queries.
 
     What one seed has paid for, the next ones know: with several, answers are remembered across
-    them. Each has an equal share of what the ones before it have left of ``max_calls`` and
-    ``timeout``, and an equal share of ``max_cost``; only weights alone, for which all seeds ask
-    the same questions, are fitted under the whole of ``max_calls`` each. A seed that fails, or for
-    which nothing is left, is a run that says so.
+    them. Each has an equal share of what the ones before it have left of ``max_calls`` (where the
+    validation queries are ranked once more, this is kept for it) and ``timeout``, and an equal
+    share of ``max_cost``; only weights alone, for which all seeds ask the same questions, are
+    fitted under the whole of ``max_calls`` each. A seed that fails, or for which nothing is left,
+    is a run that says so; bad input is one, too, once a seed has given a program.
 
     Args:
         recipe: How.
@@ -77,25 +84,25 @@ def compile_seeds(
             is said for the first seed, with ``-SEED`` behind it for the others.
 
     Raises:
-        InputError: As compiling does.
+        InputError: As compiling does with the first seed, or nothing is left for any.
         CompileError: All seeds failed; what the first one raised.
         ModelError: Likewise.
     """
     work = _Compiling(recipe, student, {"trainset": trainset, "valset": valset}, metric)
-    budget = _Budget(recipe, options, len(seeds))
+    again = work.measured_again and len(seeds) > 1
+    ranking = most_calls(student, as_dataset(valset)) if again else 0
+    budget = _Budget(recipe, options, len(seeds), ranking)
     runs: list[SeedRun] = []
     with _shared(len(seeds) > 1):
         for seed in seeds:
             given = budget.share(len(runs), seed)
-            try:
-                runs.append(work.run(seed, given, measure=len(seeds) > 1))
-            except KeyboardInterrupt:
-                if not any(run.program for run in runs):
-                    raise
-                return (*runs, SeedRun(seed, failed="interrupted"))
+            first = not any(run.program for run in runs)
+            runs.append(work.run(seed, given, measure=len(seeds) > 1, first=first))
             budget.calls += runs[-1].calls
+            if runs[-1].failed == INTERRUPTED:
+                break
     if not any(run.program for run in runs):
-        raise work.errors[0]
+        raise work.errors[0] if work.errors else InputError(f"no seed was compiled: {NOT_RUN}")
     return tuple(runs)
 
 
@@ -114,25 +121,37 @@ class _Compiling:
     metric: str
     errors: list[Exception] = field(default_factory=list)
 
-    def run(self, seed: int, given: Mapping[str, Any] | None, *, measure: bool) -> SeedRun:
-        """One of them, or why it is none."""
+    @property
+    def measured_again(self) -> bool:
+        """Whether the recipe asks single questions alone, and nothing has ranked a query."""
+        return bool(self.recipe.judge and not self.recipe.search and not self.recipe.weights)
+
+    def run(
+        self, seed: int, given: Mapping[str, Any] | None, *, measure: bool, first: bool
+    ) -> SeedRun:
+        """One of them, or why it is none; what others have paid for is not lost with it."""
         if given is None:
-            return SeedRun(seed, failed="not run, as no call or time was left for it")
+            return SeedRun(seed, failed=NOT_RUN)
         with counting() as counter:
             try:
                 found = self.recipe.compile(
                     self.student, **self.sets, metric=self.metric, seed=seed, **given
                 )
                 value, ranked = self._value(found) if measure else (float("nan"), Usage())
-            except (CompileError, ModelError, dspy.LMError) as error:
+            except (CompileError, ModelError, InputError, dspy.LMError) as error:
+                if first and isinstance(error, InputError):
+                    raise
                 self.errors.append(error)
                 return SeedRun(seed, calls=counter.calls, failed=in_a_line(error))
+            except KeyboardInterrupt:
+                if first:
+                    raise
+                return SeedRun(seed, calls=counter.calls, failed=INTERRUPTED)
         return SeedRun(seed, found, value, counter.calls, ranked=ranked)
 
     def _value(self, program: Reranker) -> tuple[float, Usage]:
         """On the validation queries, which rankings have told already unless questions have."""
-        recipe = self.recipe
-        if recipe.judge and not recipe.search and not recipe.weights:
+        if self.measured_again:
             val = as_dataset(self.sets["valset"])
             row = scored("", rank_all(program, val), val, [self.metric])
             return fmean(row.values[self.metric]), row.usage
@@ -142,8 +161,9 @@ class _Compiling:
 class _Budget:
     """What is left for the seeds that are still to come."""
 
-    def __init__(self, recipe: Recipe, options: Mapping[str, Any], seeds: int):
-        self.options = options
+    def __init__(self, recipe: Recipe, options: Mapping[str, Any], seeds: int, ranking: int):
+        self.options = {n: v for n, v in options.items() if v is not None or n not in LIMITS}
+        self.ranking = ranking
         self.seeds = seeds
         self.calls = 0
         self._begun = time.monotonic()
@@ -155,7 +175,7 @@ class _Budget:
         if self.seeds == 1:
             return given
         if "max_calls" in given and not self._weights_only:
-            given["max_calls"] = (given["max_calls"] - self.calls) // left
+            given["max_calls"] = (given["max_calls"] - self.calls) // left - self.ranking
         if "max_cost" in given:
             given["max_cost"] = given["max_cost"] / self.seeds
         if "timeout" in given:

@@ -366,6 +366,19 @@ class TestRates:
 
         assert 25 < asyncio.run(asked()) <= 30
 
+    def test_a_refusal_is_not_forgotten_for_a_lease_that_was_under_way(self):
+        lease = Lease(Near(), "judge", Limit(), clock=lambda: 0.0)
+
+        async def asked():
+            before = asyncio.create_task(lease.take(0))
+            for _ in range(2):
+                await asyncio.sleep(0)
+            lease.refused(30.0)
+            assert await before == 0.0
+            return await lease.take(0)
+
+        assert 25 < asyncio.run(asked()) <= 30
+
     def test_an_actor_that_is_gone_is_an_error_for_each_who_waits(self):
         class Gone:
             @property

@@ -414,6 +414,22 @@ def test_a_function_of_anything_but_texts_is_an_error_at_the_first_call(fn, says
     assert "expected a function of the query and such a list, not of an index" in said
 
 
+def no_listing(query, passages):
+    raise AttributeError("'Client' object has no attribute 'listings'")
+
+
+def fails_later(query, passages):
+    if passages == ["a"]:
+        return 1.0
+    raise TypeError("list indices must be integers or slices, not str")
+
+
+@pytest.mark.parametrize("fn", [no_listing, fails_later])
+def test_an_error_that_says_nothing_of_the_passages_degrades(fn):
+    ranking = dr.ScoreSort(dr.FunctionJudge(fn, "pointwise"), concurrency=1)("q", ["a", "b"])
+    assert "Error: " in ranking.ranking.reasons[0]
+
+
 @pytest.mark.parametrize("name", ["criteria", "list"])
 def test_further_inputs_that_a_function_does_not_take_degrade_and_are_named(name):
     judge = dr.FunctionJudge(lambda query, passages: 1.0, "pointwise")

@@ -1,6 +1,7 @@
 """Compiling with proof: several seeds, plain DSPy, and what the report says of both."""
 
 import json
+from dataclasses import replace
 
 import dspy
 import pytest
@@ -88,7 +89,11 @@ def test_a_seed_that_fails_is_told_and_the_others_go_on():
     with pytest.raises(CompileError, match="first"):
         told(CompileError("first"), CompileError("second"))
     with pytest.raises(InputError, match="wrong"):
-        told(0.5, InputError("wrong"))
+        told(InputError("wrong"), 0.5)
+    with pytest.raises(InputError, match="no seed was compiled: not run"):
+        told(0.5, 0.5, max_calls=0)
+    runs, _ = told(0.5, InputError("wrong"))  # what was paid for is not lost with it
+    assert (chosen(runs).seed, runs[1].failed) == (0, "InputError: wrong")
 
 
 def test_an_interrupt_keeps_the_seeds_before_it():
@@ -117,16 +122,36 @@ def test_where_nothing_is_left_a_seed_is_not_run():
     assert len(recipe.given) == 2
 
 
-def test_a_limit_on_calls_holds_for_all_seeds_together():
+@pytest.mark.parametrize(
+    ("recipe", "seeds", "most"),
+    [
+        (SEARCH, 3, 300),
+        (SHOTS, 1, 120),
+        (SHOTS, 3, 400),
+        (replace(SHOTS, search=SEARCH.search), 1, 250),
+        (replace(SHOTS, search=SEARCH.search), 2, 600),
+    ],
+)
+def test_a_limit_on_calls_holds_for_all_steps_and_seeds_together(recipe, seeds, most):
     lm = scripted_lm(skilled)
     sets = {"trainset": labelled(8), "valset": labelled(8, seed=1)}
     with dspy.context(lm=lm):
         runs = compile_seeds(
-            SEARCH, student(), (0, 1, 2), **sets, metric="nDCG@10",
-            options={"max_calls": 300, "trials": 20},
+            recipe, student(), range(seeds), **sets, metric="nDCG@10",
+            options={"max_calls": most, "timeout": None, "lm": lm},
         )  # fmt: skip
-    assert sum(run.calls for run in runs) == len(lm.engine.prompts) <= 300
+    assert len(lm.engine.prompts) <= sum(run.calls for run in runs) <= most
     assert all(run.program for run in runs)
+
+
+@pytest.mark.parametrize("limit", ["max_cost", "timeout"])
+def test_limits_that_nothing_would_keep_to_are_refused(limit):
+    for recipe in (SHOTS, WEIGHTS):
+        with pytest.raises(InputError, match=f"{limit}=1 limits a search, and recipe"):
+            proven(recipe=recipe, **{limit: 1})
+    both = replace(SHOTS, search=SEARCH.search)
+    with pytest.raises(InputError, match="max_calls=9, of which comparing two prompts"):
+        proven(recipe=both, max_calls=9)
 
 
 @pytest.mark.parametrize("recipe", [SEARCH, WEIGHTS], ids=lambda recipe: recipe.name)

@@ -68,6 +68,7 @@ class Lease:
     ):
         self._rates, self._name, self._clock = rates, name, clock
         self._free_until = -math.inf
+        self._refusals = 0
         self._sizes = (limit.rpm, limit.tpm)
         self._waiting: list[tuple[int, asyncio.Future[float]]] = []
         self._asking: asyncio.Task[None] | None = None
@@ -87,6 +88,7 @@ class Lease:
         while self._waiting:
             asked, self._waiting = self._waiting, []
             owed, self._owed = self._owed, 0
+            refusals = self._refusals
             try:
                 waits = await self._rates.lease.remote(
                     self._name, self._sizes, [tokens for tokens, _ in asked], owed
@@ -96,7 +98,8 @@ class Lease:
                     if not future.done():
                         future.set_exception(error)
                 continue
-            if not any(self._sizes) and not any(waits):
+            refused = self._refusals > refusals  # since then, which the answer may not know
+            if not any((*self._sizes, *waits)) and not refused:
                 self._free_until = self._clock() + LOOK
             for (_, future), wait in zip(asked, waits, strict=True):
                 if not future.done():
@@ -110,6 +113,7 @@ class Lease:
     def refused(self, retry_after: float | None) -> None:
         """Told at once, and not waited for."""
         self._free_until = -math.inf
+        self._refusals += 1
         self._rates.refused.remote(self._name, self._sizes, retry_after)
 
 
