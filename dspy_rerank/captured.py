@@ -76,7 +76,8 @@ class Capture(BaseCallback):
         given: dict[str, Any] = {"adapter": adapter, "usage_tracker": self.tracker}
         if inferring:
             given["trace"] = None
-        if _copies(lm) and not hasattr(adapter, "extraction_model"):
+        copied = _copies(lm) and not hasattr(adapter, "extraction_model")
+        if copied:
             lm = self._handing_over(lm, inferring)
             given["disable_history"] = False
         else:
@@ -86,6 +87,8 @@ class Capture(BaseCallback):
             with dspy.context(send_stream=None, **given):
                 yield lm
         finally:
+            if copied:
+                _let_go(lm)
             if parent is not None:
                 for name, entries in self.tracker.usage_data.items():
                     parent.usage_data[name].extend(entries)
@@ -174,6 +177,12 @@ class Capture(BaseCallback):
         if price is not None or not (read or written):
             return None, f"{name_of(lm)} did not say how many tokens it took"
         return None, unpriced(lm)
+
+
+def _let_go(single: Any) -> None:
+    """Take away what makes a copy refer to itself: its prompt goes now, not with the next sweep."""
+    for name in ("update_history", "acall"):
+        vars(single).pop(name, None)
 
 
 def _entry_cost(entry: Mapping[str, Any]) -> float | None:

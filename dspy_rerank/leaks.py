@@ -10,7 +10,7 @@ KEY = "query_fingerprints"
 SPLITS = {"train": "training", "validation": "validation", "earlier": "earlier compiling"}
 STEPS = ("judge", "search")
 """Where a card has those of the steps before the last."""
-TEXT = 8
+TEXT = 10
 """So many digits of a fingerprint are of the query's text; see `Dataset.fingerprints`."""
 
 

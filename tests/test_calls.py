@@ -1,9 +1,13 @@
 """What a call to a model gave, by every LM class, and whatever the user has made of the history."""
 
+import gc
+import weakref
+
 import dspy
 import pytest
 from dspy import lm15
 from dspy.clients.base_lm import GLOBAL_HISTORY
+from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import LMError
 
 import dspy_rerank as dr
@@ -102,6 +106,24 @@ def test_the_oldest_of_many_calls_leave_the_histories(monkeypatch):
     kept = [entry for entry in GLOBAL_HISTORY if any(entry is own for own in lm.history)]
     assert len(lm.history) == len(kept) == 11
     assert lm.history[0]["prompt"] == "not a judge's"
+
+
+@pytest.mark.parametrize("kind", [dr.PairwiseJudge, dr.SetwiseJudge])
+def test_what_a_call_held_is_gone_with_it(kind):
+    asked = []
+
+    class Watching(BaseCallback):
+        def on_lm_start(self, call_id, instance, inputs):
+            asked.append(weakref.ref(instance))
+
+    with dspy.context(lm=scripted_lm("A"), callbacks=[Watching()], disable_history=True):
+        gc.disable()
+        try:
+            dr.TopDown(kind())("q", ["a", "b"])
+            assert [ref() for ref in asked] == [None] * len(asked)
+            assert asked
+        finally:
+            gc.enable()
 
 
 def test_what_others_called_stays_in_the_histories_in_its_order(monkeypatch):

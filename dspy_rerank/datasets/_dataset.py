@@ -125,7 +125,7 @@ class Dataset:
     def fingerprints(self) -> tuple[str, ...]:
         """Of each query 16 hexadecimal digits, the same on every machine and in any set.
 
-        The first 8 are of its text without case and spacing, the others of the candidates' texts,
+        The first 10 are of its text without case and spacing, the others of the candidates' texts,
         in whatever order, and of its further inputs. Labels, ids and splits do not count. They
         tell queries apart and hide nothing: who guesses a text can check the guess.
         """
@@ -143,12 +143,12 @@ def plain(text: str) -> str:
 
 def _mark(query: Query) -> str:
     candidates = sorted(plain(document.text) for document in query.documents)
-    return _digits(plain(query.text)) + _digits([candidates, dict(query.inputs)])
+    return _digits(plain(query.text), 10) + _digits([candidates, dict(query.inputs)], 6)
 
 
-def _digits(value: Any) -> str:
+def _digits(value: Any, many: int) -> str:
     text = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256(text.encode()).hexdigest()[:many]
 
 
 def _content(query: Query) -> dict[str, Any]:

@@ -162,7 +162,11 @@ class _Budget:
     """What is left for the seeds that are still to come."""
 
     def __init__(self, recipe: Recipe, options: Mapping[str, Any], seeds: int, ranking: int):
-        self.options = {n: v for n, v in options.items() if v is not None or n not in LIMITS}
+        self.options: dict[str, Any] = {
+            name: value
+            for name, value in options.items()
+            if value is not None or name not in LIMITS
+        }
         self.ranking = ranking
         self.seeds = seeds
         self.calls = 0
