@@ -132,7 +132,9 @@ def _setting(lm: Any) -> str:
 def unpriced(lm: Any) -> str:
     """Why nobody knows what an LM's calls cost."""
     group = hasattr(getattr(lm, "engine", None), "called")
-    return f"no price is known for {name_of(lm)}" + (f"; set it: {_setting(lm)}" if group else "")
+    return f"no price is known for {name_of(lm)}" + (
+        f"; set it, with its own figures: {_setting(lm)}" if group else ""
+    )
 
 
 def _table_price(lm: Any) -> Price | None:

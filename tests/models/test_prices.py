@@ -128,7 +128,7 @@ def test_the_price_of_a_group_is_unknown_where_one_is(tmp_path):
 def test_the_line_that_an_unpriced_group_gives_sets_its_price(serve, chat, tmp_path):
     lm = aliased(2, tmp_path)(serve(chat("2")).url)
     reason = usage_of(lm).cost_reason
-    said, _, line = reason.partition("; set it: ")
+    said, _, line = reason.partition("; set it, with its own figures: ")
     assert said == "no price is known for alias 'judge' (openai/unheard-of)"
     assert "router/" not in reason
     exec(line, {"dspy_rerank": dr})
