@@ -35,6 +35,10 @@ def add_to(commands: Any) -> None:
         "--report", metavar="FOLDER", help="write report.html and report.json there"
     )
     command.add_argument("--metric", default="nDCG@10")
+    command.add_argument(
+        "--test-split", default="test", metavar="NAME",
+        help="split of the data that the result is measured on, where it has splits (test)",
+    )  # fmt: skip
     command.add_argument("--seed", type=int, default=0)
     command.add_argument(
         "--seeds", type=positive, default=1, metavar="N",
@@ -102,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = options_of(arguments)
     data = read_data(arguments)
     problems = checked(data, refuse=not arguments.unchecked, quiet=arguments.json)
-    train, validation, test = parts(data, arguments.seed)
+    train, validation, test = parts(data, arguments.seed, arguments.test_split)
     if not arguments.json:
         say(f"{len(train)} training, {len(validation)} validation and {len(test)} test queries")
     lm = model(arguments)
@@ -167,16 +171,18 @@ def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def parts(data: Dataset, seed: int) -> tuple[Dataset, Dataset, Dataset]:
+def parts(data: Dataset, seed: int, test: str = "test") -> tuple[Dataset, Dataset, Dataset]:
     """Train, validation and test queries: the data set's own splits, or a seeded deal."""
-    if {"train", "validation", "test"} <= set(data.splits):
-        return data.part("train"), data.part("validation"), data.part("test")
+    if test in ("train", "validation"):
+        raise InputError(f"--test-split {test}: compiling learns from it; expected another")
+    if test != "test" or {"train", "validation", "test"} <= set(data.splits):
+        return data.part("train"), data.part("validation"), data.part(test)
     if len(data) < 6:
         raise InputError(
             f"{data.name} has {len(data)} queries; expected at least 6 to train, validate and test"
         )
-    train, validation, test = data.split(*FRACTIONS, seed=seed)
-    return train, validation, test
+    learned, validation, held_out = data.split(*FRACTIONS, seed=seed)
+    return learned, validation, held_out
 
 
 def compiled_and_proved(

@@ -79,3 +79,26 @@ def test_without_them_nothing_is_said_of_them(tmp_path, capsys, start):
     out, _ = run(capsys, *start, tmp_path / "p.json", "--json")
     assert not {"seeds", "plain"} & {*json.loads(out)}
     assert "seeds" not in dr.load(tmp_path / "p.json").card
+
+
+def with_splits(path, *names):
+    """The rows of a file dealt to these splits in turn."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for number, row in enumerate(rows):
+        row["split"] = names[number % len(names)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def test_another_split_can_be_measured_on(tmp_path, capsys, start):
+    with_splits(start[1], "train", "validation", "test", "fresh", "fresh")
+    out, _ = run(capsys, *start, tmp_path / "p.json", "--test-split", "fresh", "--json")
+    assert json.loads(out)["test"]["queries"] == 8
+    assert json.loads(out)["card"]["train"]["queries"] == 4
+
+
+@pytest.mark.parametrize("name", ["train", "validation", "tset"])
+def test_a_split_that_cannot_be_measured_on_is_refused(tmp_path, capsys, start, name):
+    with_splits(start[1], "train", "validation", "test")
+    code = main([*map(str, start), str(tmp_path / "p.json"), "--test-split", name])
+    assert code != 0
+    assert name in capsys.readouterr().err
