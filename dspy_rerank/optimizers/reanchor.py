@@ -14,7 +14,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from ..decisions import decides, once
 from ..defaults import resolve_lm
-from ..errors import InputError
+from ..errors import CompileError, InputError
 from ..evaluation import as_dataset
 from ..judges.base import SignatureJudge
 from ..judges.decision_types import Noul, Score, levels
@@ -23,7 +23,7 @@ from .card import judge_card
 from .examples import Labelled, judgment_examples
 from .judge_metric import JudgeMetric
 from .judge_program import JudgeProgram, Watch
-from .running import CallCounter, GuardedMetric, made, run
+from .running import GuardedMetric, SpentError, counting, made, run
 from .splits import parts
 from .variants import with_settled_judge
 
@@ -47,6 +47,8 @@ class ReAnchor(Teleprompter):
         metric: Instead of :class:`JudgeMetric`, with DSPy's arguments.
         per_query: At most so many questions from each query.
         window: Passages in a group, for setwise judges.
+        max_calls: To the model in all, those that failed included; as many as there are questions
+            are needed.
         lm: A decision model or its name; ``None`` is the one bound to the reranker, else DSPy's.
         num_threads: Questions at a time.
         seed: Of every draw.
@@ -58,6 +60,7 @@ class ReAnchor(Teleprompter):
         *,
         per_query: int = 8,
         window: int = 5,
+        max_calls: int | None = None,
         lm: Any = None,
         num_threads: int = 8,
         seed: int = 0,
@@ -66,6 +69,7 @@ class ReAnchor(Teleprompter):
         self.metric = metric
         self.per_query = per_query
         self.window = window
+        self.max_calls = max_calls
         self.lm = lm
         self.num_threads = num_threads
         self.seed = seed
@@ -87,17 +91,24 @@ class ReAnchor(Teleprompter):
         Raises:
             InputError: There are no labels, or the model makes no decisions.
             EvidenceError: The judge cannot ask decision models.
-            CompileError: The metric raised.
+            CompileError: The metric raised, or failed calls took those that the fit needed.
             ModelError: The model failed on most questions.
         """
-        begun = time.monotonic()
-        train, val = parts(trainset, valset, self.seed)
-        counter, watch = CallCounter(), Watch()
-        seen = [*(dspy.settings.callbacks or []), counter]
-        with dspy.context(lm=Remembered.of(self._model(student)), callbacks=seen):
+        try:
+            return self._fitted(student, *parts(trainset, valset, self.seed))
+        except SpentError:
+            raise CompileError(
+                f"max_calls={self.max_calls} were spent before the fit came to its end, since some "
+                "failed and were made again; give more calls, or a smaller per_query"
+            ) from None
+
+    def _fitted(self, student: Reranker, train: Any, val: Any) -> Reranker:
+        begun, watch = time.monotonic(), Watch()
+        with dspy.context(lm=Remembered.of(self._model(student))), counting(self.max_calls) as bill:
             compiled = _unbound(student)
             judge = compiled.judge
             questions = [self._questions(judge, data) for data in (train, val)]
+            self._check_calls(sum(map(len, questions)))
             metric = GuardedMetric(self._bound(judge, questions))
             before = DecisionProgram(judge, self._shown(judge), watch)
             found = run(self._optimizer(metric), before, metric, {"trainset": _of(questions[0])})
@@ -110,11 +121,18 @@ class ReAnchor(Teleprompter):
         result.card = judge_card(
             "ReAnchor", judge, scores, kept=kept, seed=self.seed, train=as_dataset(train),
             val=as_dataset(val), questions=(len(questions[0]), len(questions[1])), watch=watch,
-            calls=counter.calls, seconds=time.monotonic() - begun, before=result.card,
+            calls=bill.calls, seconds=time.monotonic() - begun, before=result.card,
         )  # fmt: skip
         result.card["chosen"]["anchors"] = fitted if kept else dict(judge.anchors)
-        result.card["spent"]["judge_calls"] = counter.calls  # not those that were remembered
+        result.card["spent"]["judge_calls"] = bill.calls  # not those that were remembered
         return result
+
+    def _check_calls(self, questions: int) -> None:
+        if self.max_calls is not None and questions > self.max_calls:
+            raise InputError(
+                f"max_calls={self.max_calls}, but fitting and comparing take {questions}, one for "
+                "each question; give more calls, fewer queries or a smaller per_query"
+            )
 
     def _model(self, student: Reranker) -> Any:
         """The model to fit to."""

@@ -9,15 +9,14 @@ from typing import Any
 import dspy
 
 from ..errors import InputError
-from ..evaluation import as_dataset
 from ..judges import Panel, PointwiseJudge
 from ..sorters import Reranker
-from .affording import most_calls
 from .candidates import read_candidates
 from .judge_compiler import JudgeCompiler
 from .plain import PlainRun, compile_plain
 from .reanchor import ReAnchor
 from .search import RerankerSearch
+from .shares import kept_to_compare, kept_to_weigh, left, summed, without
 from .weight_compiler import WeightCompiler, members
 
 OPTIMIZERS = (
@@ -86,9 +85,10 @@ class Recipe:
             reflection_lm: Writes instructions; ``None`` is the same model.
             seed: Of every draw.
             search: Further arguments of the search, before those of the recipe. ``max_calls``
-                holds for a judge compiler and the search behind it together; two rankings of the
-                validation queries are kept for the search. Of ``max_cost`` and ``timeout`` the
-                search has what the judge compiler, which they cannot stop, has left.
+                holds for all steps together: two rankings of the validation queries are kept for
+                a search behind a judge compiler, and one of all queries by each judge for weights
+                behind either. Of ``max_cost`` and ``timeout`` the search has what the judge
+                compiler, which they cannot stop, has left.
 
         Raises:
             InputError: ``max_cost`` or ``timeout`` without a search, which alone keeps to them.
@@ -97,10 +97,13 @@ class Recipe:
         sets = {"trainset": trainset, "valset": valset}
         if not self.judge and not self.search and self.weights:
             return self._weighed(student, sets, lm, seed, search)
-        found = self._prompted(student, sets, lm, reflection_lm, seed, search)
         if not self.weights:
-            return found
-        weighed = self._weighed(found, sets, lm, seed, search)
+            return self._prompted(student, sets, lm, reflection_lm, seed, search)
+        kept = kept_to_weigh(student, sets, 1 + len(self.weights.get("judges", ())))
+        first = without(search, kept, "weighing the judges on all queries")
+        found = self._prompted(student, sets, lm, reflection_lm, seed, first)
+        rest = {**search, **left(search, found.card["spent"])}
+        weighed = self._weighed(found, sets, lm, seed, rest)
         weighed.card["search"] = found.card
         weighed.card["spent"] = summed(weighed.card["spent"], found.card["spent"])
         return weighed
@@ -114,12 +117,13 @@ class Recipe:
         if not self.judge:
             search_only = RerankerSearch(lm=lm, seed=seed, candidates=others, **given)
             return search_only.compile(student, **sets)
-        most = search.get("max_calls")
-        limits = {} if most is None else self._limits(most, student, sets["valset"])
-        judged = self._compiler(lm, reflection_lm, seed, limits).compile(student, **sets)
+        kept = kept_to_compare(student, sets["valset"]) if self.search else 0
+        limits = without(search, kept, "comparing two prompts on the validation queries")
+        most = limits.get("max_calls")
+        judged = self._compiler(lm, reflection_lm, seed, most).compile(student, **sets)
         if not self.search:
             return judged
-        given.update(_left(search, judged.card["spent"]))
+        given.update(left(search, judged.card["spent"]))
         instructions = given.pop("instructions", None)
         chosen = RerankerSearch(
             lm=lm, seed=seed, instructions=instructions,
@@ -152,26 +156,15 @@ class Recipe:
                     "use max_calls"
                 )
 
-    def _limits(self, most: int, student: Reranker, valset: Any) -> dict[str, int]:
-        """Calls that the judge compiler may make of all, beside a limit of its own.
-
-        Raises:
-            InputError: None is left for it.
-        """
-        kept = 2 * most_calls(student, as_dataset(valset)) if self.search else 0
-        if kept >= most:
-            raise InputError(
-                f"max_calls={most}, of which comparing two prompts on the validation queries takes "
-                f"up to {kept}; give more calls or fewer validation queries"
-            )
-        return {"max_calls": min(most - kept, self.judge.get("max_calls") or most)}
-
-    def _compiler(self, lm: Any, reflection_lm: Any, seed: int, limits: Mapping[str, int]) -> Any:
-        arguments = {**self.judge, **limits}
+    def _compiler(self, lm: Any, reflection_lm: Any, seed: int, most: int | None) -> Any:
+        """Of the judge, with at most so many calls, or fewer where the recipe says so."""
+        arguments = dict(self.judge)
+        if most is not None:
+            arguments["max_calls"] = min(most, self.judge.get("max_calls") or most)
         name, options = arguments.pop("optimizer"), self._options(lm, reflection_lm)
         arguments.pop("options", None)
         if name == "ReAnchor":
-            known = ("per_query", "window")
+            known = ("per_query", "window", "max_calls")
             return ReAnchor(lm=lm, seed=seed, **{n: arguments[n] for n in known if n in arguments})
         return JudgeCompiler(optimizer_class(name), options, lm=lm, seed=seed, **arguments)
 
@@ -204,13 +197,6 @@ class Recipe:
         )  # fmt: skip
 
 
-def _left(limits: Mapping[str, Any], bill: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the limits that were given, what a step has left."""
-    spent = {"max_calls": "calls", "max_cost": "cost", "timeout": "seconds"}
-    given = {name: limits[name] for name in spent if limits.get(name) is not None}
-    return {name: max(0, most - (bill[spent[name]] or 0)) for name, most in given.items()}
-
-
 def with_judges(student: Reranker, further: Sequence[Any]) -> Reranker:
     """The student with a panel in which the further judges have no weight yet.
 
@@ -221,13 +207,6 @@ def with_judges(student: Reranker, further: Sequence[Any]) -> Reranker:
     made = student.deepcopy()
     made.judge = Panel([*judges, *further], weights=[*weights, *(0.0 for _ in further)])
     return made
-
-
-def summed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The bill of two steps; a price is known only when both are."""
-    names = ("calls", "questions", "prompt_tokens", "completion_tokens", "cost", "seconds")
-    both = {n: None if None in (one[n], other[n]) else one[n] + other[n] for n in names}
-    return {**one, **both}
 
 
 def optimizer_class(name: str) -> Any:

@@ -155,6 +155,7 @@ def run(
     on at least half of the validation questions.
 
     Raises:
+        SpentError: The calls are spent, and there are no validation questions.
         CompileError: The metric raised, or the optimizer failed or returned nothing.
         ModelError: The model failed on most questions.
         dspy.LMError: Authentication or configuration is wrong.
@@ -168,6 +169,8 @@ def run(
         try:
             found = optimizer.compile(program.deepcopy(), **given)
         except SpentError:
+            if "valset" not in arguments:
+                raise
             found = program.prompted(metric.tried.best(arguments["valset"]))
         except Exception as error:
             failure = error

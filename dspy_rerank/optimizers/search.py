@@ -67,7 +67,8 @@ class RerankerSearch(Teleprompter):
             ``demos=()`` as demonstrations would be shown their own answers.
         sure: Standard errors by which a gain must exceed nothing to count, in choosing and in
             cross-validation; 0 takes whatever looks best.
-        max_calls: Judge calls in all; settings that would exceed it are not tried.
+        max_calls: Judge calls in all; settings that would exceed it are not tried. Ranking the
+            validation queries once with the student must have room.
         max_cost: US dollars in all, likewise, by estimate from what was paid so far; the student
             itself is always measured.
         timeout: Seconds after which no further setting is tried.
@@ -148,8 +149,8 @@ class RerankerSearch(Teleprompter):
             The copy, with ``card`` saying what was tried, what it gave and what it cost.
 
         Raises:
-            InputError: There are no labels, the judge is a function, or the storage holds
-                another search of this name.
+            InputError: There are no labels, the judge is a function, the storage holds another
+                search of this name, or ``max_calls`` is less than ranking with the student takes.
             ModelError: The model failed on every query.
         """
         begun = time.monotonic()
@@ -157,8 +158,10 @@ class RerankerSearch(Teleprompter):
         if self.choose_by == "all":
             val = joined(train, val)
         answers = answers_beside(self.storage, self.study_name, self.answers)
-        with dspy.context(lm=resolve_lm(self.lm)), remembering(answers):
+        with dspy.context(lm=resolve_lm(self.lm)), remembering(answers) as known:
             search = self._prepared(student, train, val, answers)
+            if not known and search.uncompiled is None:
+                self._check_calls(search)
             self._run(search, begun)
             trials = search.baseline_first()
             choice = settled(trials, self.cost or "tokens", sure=self.sure, seed=self.seed)
@@ -189,6 +192,15 @@ class RerankerSearch(Teleprompter):
         for trial in search.trials:
             search.measuring.remember(trial)
         return search
+
+    def _check_calls(self, search: SearchState) -> None:
+        most = search.measuring.most(search.unchanged()[VARIANT]).calls
+        many = len(search.measuring.data)
+        if self.max_calls is not None and most > self.max_calls:
+            raise InputError(
+                f"max_calls={self.max_calls}, but ranking {many} queries once with the student "
+                f"takes up to {most}; give more calls or fewer validation queries"
+            )
 
     def _run(self, search: SearchState, begun: float) -> None:
         if search.uncompiled is None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..evaluation import Evaluation
 from .card import spent
-from .recipe import summed
 from .rows import COMPILED, of_seed
 from .seeds import SeedRun, chosen
+from .shares import summed
 
 
 def spread(runs: Sequence[SeedRun], found: Evaluation) -> dict[str, Any]:

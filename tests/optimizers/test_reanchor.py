@@ -191,6 +191,21 @@ def test_a_passing_failure_is_tried_again():
     assert "cuts" in compiled("cuts", Biased(broken={3, 9})).judge.settings["anchors"]
 
 
+def test_max_calls_holds():
+    lm = Biased()
+    assert "cuts" in compiled("cuts", lm, max_calls=8 * 4).judge.settings["anchors"]
+    with pytest.raises(InputError, match="max_calls=31, but fitting and comparing take 32"):
+        compiled("cuts", lm, max_calls=31)
+    assert len(lm.asked) == 8 * 4
+
+
+def test_failures_that_take_the_calls_of_the_fit_are_told():
+    lm = Biased(broken={3, 9})
+    with pytest.raises(CompileError, match=r"max_calls=32 were spent .* a smaller per_query"):
+        compiled("cuts", lm, max_calls=8 * 4)
+    assert len(lm.asked) == 8 * 4
+
+
 def test_a_chat_model_has_nothing_to_fit():
     with pytest.raises(InputError, match="writes its answers"):
         compiled("cuts", scripted_lm("2"))

@@ -100,6 +100,18 @@ def test_weights_are_compiled_alone_and_after_a_search():
     assert both.card["spent"]["calls"] == 15 * 8 + (25 + 15) * 8
 
 
+@pytest.mark.parametrize("most", [440, 600])
+def test_max_calls_holds_for_weights_behind_a_search(most):
+    lm = scripted_lm(lambda prompt: prompt.rsplit("worth ", 1)[1][0])
+    student = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    sets = {"trainset": sorted_by_luck(25, 0), "valset": sorted_by_luck(15, 1)}
+    both = Recipe("both", search={"trials": 8, "demos": (1, 2)}, weights={"sure": 1.0})
+    found = both.compile(student, **sets, lm=lm, max_calls=most)
+    assert len(lm.engine.prompts) == found.card["spent"]["calls"] <= most
+    with pytest.raises(InputError, match=r"max_calls=320, of which weighing .* up to 320"):
+        both.compile(student, **sets, lm=lm, max_calls=320)
+
+
 def test_a_panel_by_likelihood_needs_a_model_that_scores():
     with pytest.raises(EvidenceError, match="cannot score a given text"):
         read_recipe(FOLDER / "panel.toml").compile(

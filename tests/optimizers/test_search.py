@@ -75,6 +75,15 @@ def test_max_calls_holds(most):
     assert len(lm.engine.prompts) <= most
 
 
+def test_too_few_calls_for_the_student_itself_are_refused_before_any_is_made():
+    lm = scripted_lm(skilled)
+    with pytest.raises(InputError, match=r"max_calls=23, but ranking 4 queries .* takes up to 24"):
+        search(lm=lm, max_calls=23).compile(
+            dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
+        )
+    assert not lm.engine.prompts
+
+
 def test_a_model_that_cannot_be_improved_is_not_called_better():
     lm = scripted_lm("1")
     student = dr.ScoreSort(dr.PointwiseJudge())

@@ -1,0 +1,60 @@
+"""How the limits of a compilation are dealt among a recipe's steps, and their bills summed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import InputError
+from ..evaluation import as_dataset
+from ..sorters import Reranker
+from .affording import most_calls
+from .splits import joined
+
+LIMITS = {"max_calls": "calls", "max_cost": "cost", "timeout": "seconds"}
+"""Each limit, and what of a bill it holds for."""
+
+
+def left(limits: Mapping[str, Any], bill: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the limits that were given, what a step has left."""
+    given = {name: limits[name] for name in LIMITS if limits.get(name) is not None}
+    return {name: max(0, most - (bill[LIMITS[name]] or 0)) for name, most in given.items()}
+
+
+def kept_to_compare(student: Reranker, valset: Any) -> int:
+    """Calls for ranking the validation queries with two prompts."""
+    return 2 * most_calls(student, as_dataset(valset))
+
+
+def kept_to_weigh(student: Reranker, sets: Mapping[str, Any], judges: int) -> int:
+    """Calls for asking each of so many judges about all labelled queries.
+
+    Args:
+        student: Over a judge by points.
+        sets: ``trainset`` and ``valset``.
+        judges: The student's own among them.
+    """
+    data = joined(as_dataset(sets["trainset"]), as_dataset(sets["valset"]))
+    return judges * most_calls(student, data.filter(lambda query: query.labelled))
+
+
+def without(limits: Mapping[str, Any], kept: int, what: str) -> dict[str, Any]:
+    """The limits of a step behind which so many calls are kept for another.
+
+    Raises:
+        InputError: There are no more than that.
+    """
+    most = limits.get("max_calls")
+    if most is None:
+        return dict(limits)
+    if kept >= most:
+        raise InputError(
+            f"max_calls={most}, of which {what} takes up to {kept}; give more calls or fewer "
+            "validation queries"
+        )
+    return {**limits, "max_calls": most - kept}
+
+
+def summed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The bill of two steps; a price is known only when both are."""
+    names = ("calls", "questions", "prompt_tokens", "completion_tokens", "cost", "seconds")
+    both = {n: None if None in (one[n], other[n]) else one[n] + other[n] for n in names}
+    return {**one, **both}
