@@ -1,15 +1,19 @@
-"""What a compiled weighing gains on all queries of ostrel, each held out of its own compiling.
+"""What compiled weights gain on queries of ostrel that they were not compiled on.
 
-    python benchmarks/heldout.py [optimizers/programs/weights.json] [--lm local/smollm2-135m]
+    python benchmarks/heldout.py [optimizers/programs/weights.json ...] [--lm local/smollm2-135m]
 
+Three held-out sets, each alone and all together. The test and the fresh queries are ranked by the
+program itself; of the fresh ones neither texts nor labels existed when the programs were compiled.
 Of the training and validation queries the program's card keeps what they had in the outer
-cross-validation, where each was ranked by weights chosen and fitted without it; the test queries
-are ranked by the program itself.
+cross-validation, where each was ranked by weights chosen and fitted without it. With several
+programs, each is compared with the uncompiled judge, which is asked once.
 """
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import dspy_rerank as dr
 from dspy_rerank import datasets
@@ -18,32 +22,52 @@ from dspy_rerank.optimizers.splits import joined
 from dspy_rerank.stats import paired_interval
 
 METRIC = "nDCG@10"
-PROGRAM = Path(__file__).parents[1] / "optimizers" / "programs" / "weights.json"
+PROGRAMS = Path(__file__).parents[1] / "optimizers" / "programs"
+UNCOMPILED, CROSS_VALIDATED = "uncompiled", "cross-validated"
+
+Values = Sequence[float]
 
 
 def main() -> None:
-    """Print the gains over the uncompiled program and over the incoming order."""
+    """Print, for each program and each set, the gains over uncompiled and the incoming order."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("program", nargs="?", default=str(PROGRAM))
+    options.add_argument("programs", nargs="*", default=[str(PROGRAMS / "weights.json")])
     options.add_argument("--lm", default="local/smollm2-135m")
     chosen = options.parse_args()
-    program, lm = dr.load(chosen.program), dr.models.get(chosen.lm)
+    programs = {name: dr.load(name) for name in chosen.programs}
     data = datasets.load("ostrel")
-    learned, test = joined(data.part("train"), data.part("validation")), data.part("test")
-    checked = program.card["cross_validation"]["values"]
-    if program.card["train"]["fingerprint"] != learned.fingerprint:
-        raise SystemExit(f"{chosen.program} was not compiled on ostrel's own splits")
-    student = dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"))
-    before = dr.evaluate(student, learned, [METRIC], lm=lm)["reranker"].values[METRIC]
-    after = dr.evaluate({"before": student, "after": program}, test, [METRIC], lm=lm)
-    compiled = [*checked, *after["after"].values[METRIC]]
-    uncompiled = [*before, *after["before"].values[METRIC]]
-    incoming = [*baseline(learned, [METRIC]).values[METRIC], *after.rows[0].values[METRIC]]
-    print(f"compiled {fmean(compiled):.4f}, uncompiled {fmean(uncompiled):.4f}, incoming order "
-          f"{fmean(incoming):.4f}")  # fmt: skip
-    print(f"over uncompiled        {paired_interval(compiled, uncompiled)}")
-    print(f"over the incoming order {paired_interval(compiled, incoming)}")
-    print(f"test queries only, over uncompiled {after.gain(METRIC, 'after', 'before')}")
+    learned = joined(data.part("train"), data.part("validation"))
+    for name, program in programs.items():
+        if program.card["train"]["fingerprint"] != learned.fingerprint:
+            raise SystemExit(f"{name} was not compiled on ostrel's own splits")
+    rankers = {UNCOMPILED: dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"))}
+    lm = dr.models.get(chosen.lm)
+    held: dict[str, Mapping[str, Values]] = {
+        split: measured({**rankers, **programs}, data.part(split), lm)
+        for split in ("test", "fresh")
+    }
+    checked = {n: p.card["cross_validation"]["values"] for n, p in programs.items()}
+    held[CROSS_VALIDATED] = {**measured(rankers, learned, lm), **checked}
+    held["all"] = {row: [v for part in held.values() for v in part[row]] for row in held["test"]}
+    for name in programs:
+        print(f"\n{name}")
+        for part, values in held.items():
+            show(part, values[name], values[UNCOMPILED], values["incoming order"])
+
+
+def measured(rankers: Mapping[str, Any], data: Any, lm: Any) -> dict[str, Values]:
+    """The metric of each query under each ranker, and in the incoming order."""
+    found = dr.evaluate(dict(rankers), data, [METRIC], lm=lm)
+    values = {name: found[name].values[METRIC] for name in rankers}
+    return {"incoming order": baseline(data, [METRIC]).values[METRIC], **values}
+
+
+def show(part: str, compiled: Values, uncompiled: Values, incoming: Values) -> None:
+    """One set: means, and both gains with their intervals."""
+    print(f"{part}, {len(compiled)} queries: compiled {fmean(compiled):.4f}, uncompiled "
+          f"{fmean(uncompiled):.4f}, incoming order {fmean(incoming):.4f}")  # fmt: skip
+    print(f"  over uncompiled         {paired_interval(compiled, uncompiled)}")
+    print(f"  over the incoming order {paired_interval(compiled, incoming)}", flush=True)
 
 
 if __name__ == "__main__":
