@@ -7,10 +7,10 @@ been asked before, what it costs and when to stop.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 from .budget import Allowance, LimitReached, Meter, allowance, shared_meter
 from .errors import Crowded, Deferred, RerankError
@@ -18,9 +18,8 @@ from .judges.parts import in_parts
 from .judges.presenting import rollouts
 from .judges.protocol import Judge, Question
 from .options import Options
+from .together import all_or_cancel
 from .types import Group, Judgment, Outcome, Plan, Usage
-
-T = TypeVar("T")
 
 _jitter = random.Random()
 
@@ -270,29 +269,3 @@ def complaint(judgment: Judgment) -> str:
         f"Your last answer could not be read ({judgment.reason}).{quoted} "
         "Give only the answer, in the form asked for."
     )
-
-
-async def all_or_cancel(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Results in order; at the first failure the rest is cancelled and awaited.
-
-    Where an answer comes later, the rest goes on to its end, and :class:`Deferred` is raised then.
-    """
-    tasks = [asyncio.ensure_future(_or_deferred(item)) for item in work]
-    try:
-        results = await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-    for result in results:
-        if isinstance(result, Deferred):
-            raise result
-    return cast("list[T]", results)
-
-
-async def _or_deferred(work: Awaitable[T]) -> T | Deferred:
-    try:
-        return await work
-    except Deferred as later:
-        return later

@@ -203,6 +203,8 @@ class Ranking(Sequence[Ranked]):
             f"{used.calls} calls ({used.cached_calls} cached), {used.rounds} rounds",
             f"{tokens} tokens, {money}, {used.seconds:.1f} s",
         ]
+        if used.failed_calls:
+            parts.append(f"{used.failed_calls} failed tries")
         if self.unknowns:
             parts.append(f"{self.unknowns} unknown")
         if self.repaired:

@@ -28,7 +28,8 @@ ALLOWED = {
     "judges": FOUNDATION
     | {"judges", "reading", "adapters", "background", "calls", "capability", "options", "certainty"}
     | {"calibration", "settings", "context", "reserving"},
-    "engine": FOUNDATION | {"budget", "judges", "options"},
+    "together": {"errors"},
+    "engine": FOUNDATION | {"budget", "judges", "options", "together"},
 }
 
 

@@ -97,6 +97,12 @@ def test_the_bill_keeps_the_figures_that_count(cost, shown):
     assert shown in replace(ranked(), usage=dr.Usage(calls=1, cost=cost)).summary()
 
 
+@pytest.mark.parametrize("failed", [0, 3])
+def test_failed_tries_are_told(failed):
+    shown = replace(ranked(), usage=dr.Usage(calls=1, failed_calls=failed)).summary()
+    assert ("3 failed tries" in shown) is bool(failed)
+
+
 def test_the_threshold_is_kept_in_a_saved_program(tmp_path):
     asked, lm = judge()
     path = dr.save(dr.ScoreSort(asked, confidence_threshold=0.6), tmp_path / "program.json")

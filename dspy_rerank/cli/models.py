@@ -29,7 +29,9 @@ def add_to(commands: Any) -> None:
         "the prompt cache work, size and price.",
     )
     command.add_argument("action", nargs="?", choices=("list", "check", "probe"), default="list")
-    command.add_argument("name", nargs="?", help="for check and probe: one alias or model only")
+    command.add_argument(
+        "name", nargs="?", help="one alias, or for check and probe one model, only"
+    )
     command.add_argument("--config", metavar="FILE", help="LiteLLM proxy configuration (YAML)")
     add_json(command)
     command.set_defaults(command=run)
@@ -38,9 +40,13 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List, check or probe."""
     loaded = models.load(arguments.config) if arguments.config else None
-    if arguments.action == "list":
-        return _aliases(loaded, arguments.json) if loaded is not None else _list(arguments.json)
-    return _ask(arguments, loaded)
+    if arguments.action != "list":
+        return _ask(arguments, loaded)
+    if loaded is not None:
+        return _aliases(loaded, _meant(loaded, arguments.name), arguments.json)
+    if arguments.name:
+        raise InputError(f"list {arguments.name}: expected --config FILE, whose aliases have names")
+    return _list(arguments.json)
 
 
 def _list(as_json: bool) -> int:
@@ -57,9 +63,20 @@ def _list(as_json: bool) -> int:
     return 0
 
 
-def _aliases(loaded: Aliases, as_json: bool) -> int:
+def _meant(loaded: Aliases, name: str | None) -> list[str]:
+    """The alias of this name, or all of them.
+
+    Raises:
+        InputError: There is no such alias.
+    """
+    if name and name not in loaded:
+        raise InputError(f"there is no alias {name!r}; the file has {', '.join(loaded)}")
+    return [name] if name else list(loaded)
+
+
+def _aliases(loaded: Aliases, meant: list[str], as_json: bool) -> int:
     """What the file says; no key is looked up."""
-    rows = [_alias_row(loaded, alias) for alias in loaded]
+    rows = [_alias_row(loaded, alias) for alias in meant]
     if as_json:
         found = {"config": loaded.config.source, "aliases": rows}
         emit({**found, "unused": list(loaded.config.unused)})
@@ -78,12 +95,13 @@ def _aliases(loaded: Aliases, as_json: bool) -> int:
 
 
 def _alias_row(loaded: Aliases, alias: str) -> dict[str, Any]:
-    group = loaded.config.groups[alias]
+    config = loaded.config.with_name(alias) or loaded.config
+    group = config.groups[alias]
     return {
         "alias": alias,
         "models": [deployment.model for deployment in group],
         "places": [_place(deployment) for deployment in group],
-        "fallbacks": list(loaded.config.fallbacks.get(alias, ())),
+        "fallbacks": list(config.fallbacks.get(alias, ())),
         **rates(group),
     }
 
@@ -124,9 +142,7 @@ def _probed(arguments: argparse.Namespace, loaded: Aliases | None) -> Iterator[t
         table = name if thorough and not name.startswith(models.PREFIX) else None
         yield name, probe(models.get(name), table=table, thorough=thorough)
         return
-    if arguments.name and arguments.name not in loaded:
-        raise InputError(f"there is no alias {arguments.name!r}; the file has {', '.join(loaded)}")
-    for alias in [arguments.name] if arguments.name else loaded:
+    for alias in _meant(loaded, arguments.name):
         if "*" in alias:
             complain(f"{alias} is a pattern, which is not asked; name a model that fits it")
             continue

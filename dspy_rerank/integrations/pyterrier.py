@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ..background import run_sync
-from ..engine import all_or_cancel, shared_limit
+from ..engine import shared_limit
 from ..options import Options
 from ..progress import Progress, reporting
 from ..sorters import Reranker
+from ..together import all_or_cancel
 from ._extras import needs
 from ._ranking import CONFIDENCE, LOW, Placed, Wanted, arank
 from ._source import Source, opened

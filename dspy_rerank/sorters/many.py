@@ -9,11 +9,12 @@ import dspy
 
 from ..background import run_sync
 from ..documents import as_documents, check_query, check_top_k
-from ..engine import all_or_cancel, shared_limit
+from ..engine import shared_limit
 from ..errors import DocumentTypeError, InputError
 from ..options import Options, at_least, split_options
 from ..progress import Progress, reporting
 from ..settings import Settings
+from ..together import all_or_cancel
 
 
 class ManyQueries:

@@ -97,6 +97,29 @@ def test_a_table_of_aliases(capsys, config):
     assert "openai/m" in out
 
 
+def test_one_alias_is_listed_alone(capsys, config):
+    code, out, _ = run(capsys, "list", "wrong", "--config", config, "--json")
+    assert (code, [row["alias"] for row in json.loads(out)["aliases"]]) == (0, ["wrong"])
+
+
+def test_a_name_that_fits_a_pattern_is_listed_with_its_model(capsys, tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("model_list: [{model_name: 'a/*', litellm_params: {model: 'openai/*'}}]")
+    code, out, _ = run(capsys, "list", "a/b", "--config", str(path), "--json")
+    assert (code, json.loads(out)["aliases"][0]["models"]) == (0, ["openai/b"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [((), "expected --config FILE"), (("--config", "CONFIG"), "the file has judge, wrong, unset")],
+)
+def test_a_name_that_cannot_be_listed_is_refused(capsys, config, options, says):
+    given = [config if option == "CONFIG" else option for option in options]
+    code, _, err = run(capsys, "list", "nobody", *given)
+    assert code != 0
+    assert says in err
+
+
 def test_each_alias_is_checked_and_a_failure_is_the_exit_code(capsys, config):
     code, out, _ = run(capsys, "check", "--config", config)
     assert code == 1
