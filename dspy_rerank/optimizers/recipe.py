@@ -91,15 +91,16 @@ class Recipe:
                 compiler, which they cannot stop, has left.
 
         Raises:
-            InputError: ``max_cost`` or ``timeout`` without a search, which alone keeps to them.
+            InputError: ``max_cost`` or ``timeout`` without a search, which alone keeps to them, or
+                weights for a student or a candidate that has no scores to weigh.
         """
         self._check_limits(search)
         sets = {"trainset": trainset, "valset": valset}
-        if not self.judge and not self.search and self.weights:
-            return self._weighed(student, sets, lm, seed, search)
         if not self.weights:
             return self._prompted(student, sets, lm, reflection_lm, seed, search)
-        kept = kept_to_weigh(student, sets, 1 + len(self.weights.get("judges", ())))
+        if not self.judge and not self.search:
+            return self._weighed(student, sets, lm, seed, search)
+        kept = kept_to_weigh([*self._weighable(student), *self._further()], sets)
         first = without(search, kept, "weighing the judges on all queries")
         found = self._prompted(student, sets, lm, reflection_lm, seed, first)
         rest = {**search, **left(search, found.card["spent"])}
@@ -144,9 +145,19 @@ class Recipe:
         """With compiled weights, of further judges too where the recipe names some."""
         own = {name: value for name, value in self.weights.items() if name != "judges"}
         shared = {name: search[name] for name in SHARED if name in search}
-        further = [PointwiseJudge(**arguments) for arguments in self.weights.get("judges", ())]
+        further = self._further()
         widened = with_judges(student, further) if further else student
         return WeightCompiler(lm=lm, seed=seed, **{**own, **shared}).compile(widened, **sets)
+
+    def _further(self) -> list[PointwiseJudge]:
+        """Judges that weights may take in."""
+        return [PointwiseJudge(**arguments) for arguments in self.weights.get("judges", ())]
+
+    def _weighable(self, student: Reranker) -> list[Any]:
+        """The judges of the student; whatever the search chooses must have some to weigh, too."""
+        for candidate in read_candidates(self.search.get("candidates", ())).values():
+            members(candidate)
+        return members(student)[0]
 
     def _check_limits(self, search: Mapping[str, Any]) -> None:
         for name in ("max_cost", "timeout"):

@@ -1,11 +1,11 @@
 """How the limits of a compilation are dealt among a recipe's steps, and their bills summed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import InputError
 from ..evaluation import as_dataset
-from ..sorters import Reranker
+from ..sorters import Reranker, ScoreSort
 from .affording import most_calls
 from .splits import joined
 
@@ -24,16 +24,16 @@ def kept_to_compare(student: Reranker, valset: Any) -> int:
     return 2 * most_calls(student, as_dataset(valset))
 
 
-def kept_to_weigh(student: Reranker, sets: Mapping[str, Any], judges: int) -> int:
-    """Calls for asking each of so many judges about all labelled queries.
+def kept_to_weigh(judges: Iterable[Any], sets: Mapping[str, Any]) -> int:
+    """Calls for asking each of these judges about all labelled queries.
 
     Args:
-        student: Over a judge by points.
+        judges: Pointwise ones.
         sets: ``trainset`` and ``valset``.
-        judges: The student's own among them.
     """
     data = joined(as_dataset(sets["trainset"]), as_dataset(sets["valset"]))
-    return judges * most_calls(student, data.filter(lambda query: query.labelled))
+    labelled = data.filter(lambda query: query.labelled)
+    return sum(most_calls(ScoreSort(judge), labelled) for judge in judges)
 
 
 def without(limits: Mapping[str, Any], kept: int, what: str) -> dict[str, Any]:

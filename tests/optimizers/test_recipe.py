@@ -112,6 +112,19 @@ def test_max_calls_holds_for_weights_behind_a_search(most):
         both.compile(student, **sets, lm=lm, max_calls=320)
 
 
+@pytest.mark.parametrize("sorter", ["student", "candidate"])
+def test_weights_behind_a_search_need_scores_before_anything_is_asked(sorter):
+    lm = scripted_lm(skilled)
+    given: list[dict[str, object]] = [{"sorter": "MergeSort", "judge": "PairwiseJudge"}]
+    points, pairs = dr.ScoreSort(dr.PointwiseJudge()), dr.MergeSort(dr.PairwiseJudge())
+    recipe = Recipe("both", search={"candidates": given if sorter == "candidate" else []},
+                    weights={"sure": 1.0})  # fmt: skip
+    with pytest.raises(InputError, match="has no scores to weigh"):
+        recipe.compile(pairs if sorter == "student" else points, trainset=labelled(4),
+                       valset=labelled(4, seed=1), lm=lm)  # fmt: skip
+    assert not lm.engine.prompts
+
+
 def test_a_panel_by_likelihood_needs_a_model_that_scores():
     with pytest.raises(EvidenceError, match="cannot score a given text"):
         read_recipe(FOLDER / "panel.toml").compile(
