@@ -13,6 +13,7 @@ from typing import Any
 
 import dspy
 
+from . import lite
 from .errors import InputError
 from .limits import Shared
 from .prices import table_entry
@@ -213,9 +214,8 @@ def _encoding(lm: Any) -> Callable[[str], int] | None:
         return None
     if options.get("api_base") or options.get("base_url"):
         return None  # any model may be behind it
-    from litellm import token_counter
-
-    return lambda text: token_counter(model=model, text=text)
+    counter: Any = lite.litellm().token_counter
+    return lambda text: counter(model=model, text=text)
 
 
 def _measured(call: Call) -> int:

@@ -170,10 +170,8 @@ def _dspy_entry(lm: Any) -> Mapping[str, Any]:
 def litellm_entry(model: str) -> Mapping[str, Any]:
     """What LiteLLM's table says of a model; empty where it has none."""
     try:
-        from litellm.utils import get_model_info
-
-        with quiet():
-            info: Any = get_model_info(model)
+        with quiet() as litellm:
+            info: Any = litellm.get_model_info(model)
         return dict(info)
     except Exception:
         return {}

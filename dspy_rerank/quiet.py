@@ -5,20 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import lite
+
 _lock = threading.Lock()
 _calls = 0
 _before = (False, False)
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Within it LiteLLM prints no advice; imports LiteLLM.
+def quiet() -> Iterator[Any]:
+    """Within it LiteLLM, which it gives and imports, prints no advice.
 
     Its one switch is global, so it is turned for calls of ours alone, and turned back after the
     last of those under way at a time, unless DSPy has set it for good meanwhile.
     """
-    import litellm
-
+    litellm: Any = lite.litellm()
     global _calls, _before
     with _lock:
         if not _calls:
@@ -26,7 +27,7 @@ def quiet() -> Iterator[None]:
         _calls += 1
         litellm.suppress_debug_info = True
     try:
-        yield
+        yield litellm
     finally:
         with _lock:
             _calls -= 1

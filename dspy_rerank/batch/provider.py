@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import lite
 from ..errors import ModelError
 from ..hiding import without
 from .target import Target
@@ -56,7 +57,7 @@ class Provider:
 
     def upload(self, path: Path) -> str:
         """Send a file of requests; its id there."""
-        import litellm
+        litellm = lite.litellm()
 
         with open(path, "rb") as file:
             made = self._call(
@@ -71,7 +72,7 @@ class Provider:
             ModelError: It was refused, or, where the connection broke, perhaps it was not: see
                 :meth:`find`.
         """
-        import litellm
+        litellm = lite.litellm()
 
         made = self._call(
             "creating the batch", litellm.create_batch, 0, input_file_id=file, endpoint=ENDPOINT,
@@ -88,7 +89,7 @@ class Provider:
 
     def _listed(self, since: float) -> Iterator[Any]:
         """Batches, newest first."""
-        import litellm
+        litellm = lite.litellm()
 
         after: str | None = None
         while True:
@@ -105,7 +106,7 @@ class Provider:
 
     def retrieve(self, remote: str) -> Remote | None:
         """A batch; ``None`` where the provider has forgotten it."""
-        import litellm
+        litellm = lite.litellm()
 
         try:
             return _remote(
@@ -120,7 +121,7 @@ class Provider:
 
     def download(self, file: str, path: Path) -> None:
         """Write a file of answers to disk, piece by piece."""
-        import litellm
+        litellm = lite.litellm()
 
         streams = self.target.provider != "azure"
 

@@ -12,6 +12,7 @@ from weakref import WeakSet
 from dspy import lm15
 from dspy.utils.exceptions import LMTimeoutError
 
+from dspy_rerank import lite
 from dspy_rerank.background import run_sync
 from dspy_rerank.budget import NOTHING, hold
 from dspy_rerank.calls import refusal
@@ -250,6 +251,7 @@ def _count(error: Exception) -> None:
 
 
 def _router(config: Config, alias: str) -> Any:
+    lite.litellm()
     from litellm.router import Router
 
     models = [
