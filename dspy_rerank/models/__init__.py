@@ -22,6 +22,7 @@ from dspy_rerank.models.local import (
 )
 from dspy_rerank.models.probe import Probe, probe
 from dspy_rerank.prices import set_price
+from dspy_rerank.quiet import quiet
 
 __all__ = [
     "Aliases",
@@ -44,6 +45,11 @@ __all__ = [
     "vllm",
 ]
 
+EXPECTED = (
+    "expected PROVIDER/MODEL, such as openai/gpt-4o-mini, or an alias of a LiteLLM configuration "
+    "that was loaded (--config FILE, or dspy_rerank.models.load)"
+)
+
 
 def get(name: str, **kwargs: Any) -> Any:
     """The language model of a name.
@@ -54,7 +60,8 @@ def get(name: str, **kwargs: Any) -> Any:
         **kwargs: Anything that `dspy.LM` takes; of an alias, a copy with them is made.
 
     Raises:
-        InputError: There are aliases, and the name is neither one of them nor a provider's model.
+        InputError: The name has no provider, and neither is it an alias nor does LiteLLM know whose
+            model it is.
     """
     found = aliases.named(name)
     if found is not None:
@@ -63,6 +70,16 @@ def get(name: str, **kwargs: Any) -> Any:
         return decision(name, **kwargs)
     if name.startswith(PREFIX):
         return local(name, **kwargs)
-    if "/" not in name and aliases.known():
-        raise InputError(f"there is no model {name!r}; loaded are {', '.join(aliases.known())}")
+    if "/" not in name and (aliases.known() or not _provided(name)):
+        loaded = f"; loaded are {', '.join(aliases.known())}" if aliases.known() else ""
+        raise InputError(f"there is no model {name!r}; {EXPECTED}{loaded}")
     return HidingLM(name, **kwargs)
+
+
+def _provided(name: str) -> bool:
+    """Whether LiteLLM knows whose model a name without a provider is, such as ``gpt-4o``."""
+    try:
+        with quiet() as litellm:
+            return bool(litellm.get_llm_provider(name)[1])
+    except Exception:
+        return False
