@@ -2,17 +2,20 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
 
 from ..defaults import resolve_lm
-from ..errors import InputError
+from ..errors import EvidenceError, InputError
 from ..sorters import Reranker
 from .examples import judgment_examples
 from .variants import Variant, demo_sets, with_settled_judge, wordings
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,17 @@ class Prompts:
         return variants
 
 
+class Choices(NamedTuple):
+    """What there is to choose among, by name, and candidates that a model cannot serve, and why."""
+
+    arms: dict[str, Arm]
+    left_out: dict[str, str]
+
+
 def arms_of(
     student: Reranker, candidates: Mapping[str, Reranker] | Sequence[Reranker], prompts: Prompts,
     train: Any, lms: Mapping[str, Any],
-) -> dict[str, Arm]:  # fmt: skip
+) -> Choices:  # fmt: skip
     """Everything to choose among, by name; the student as it is comes first.
 
     Args:
@@ -88,17 +98,27 @@ def arms_of(
         prompts: Made for each.
         train: Where demonstrations come from.
         lms: Further language models by name, each tried with everything.
+
+    Raises:
+        EvidenceError: No model can give the student's evidence; a candidate's may be left out.
     """
     others = candidates if isinstance(candidates, Mapping) else named(candidates)
     rerankers = {"student": student, **others}
-    found: dict[str, Arm] = {}
+    found = Choices({}, {})
     for model, lm in {"": None, **lms}.items():
         with dspy.context(lm=dspy.settings.lm if lm is None else lm):
             for name, reranker in rerankers.items():
-                settled = with_settled_judge(reranker)
                 who = [part for part in (model, name if others else "") if part]
+                try:
+                    settled = with_settled_judge(reranker)
+                except EvidenceError as error:
+                    if not who or (reranker is student and lm is None):
+                        raise
+                    found.left_out[": ".join(who)] = str(error)
+                    logger.warning("%s is left out of the search: %s", ": ".join(who), error)
+                    continue
                 for variant in prompts.of(settled, train):
-                    found[": ".join([*who, variant.name])] = Arm(settled, variant, lm)
+                    found.arms[": ".join([*who, variant.name])] = Arm(settled, variant, lm)
     return found
 
 

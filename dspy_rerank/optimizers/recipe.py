@@ -114,6 +114,8 @@ class Recipe:
     ) -> Reranker:
         """With a compiled prompt and settings."""
         given = {**self.search, **search}
+        if given.get("instructions") is False:
+            given["instructions"] = None
         others = read_candidates(given.pop("candidates", ()))
         if not self.judge:
             search_only = RerankerSearch(lm=lm, seed=seed, candidates=others, **given)
@@ -236,7 +238,8 @@ def read_recipe(path: str | Path) -> Recipe:
 
     A file has ``description``, and a table ``[judge]`` (``optimizer``, its ``options`` and
     ``arguments``, ``per_query``, ``window``, ``margin``, ``max_demo_tokens``), a table ``[search]``
-    (``trials``, ``candidates``, ``instructions``, ``demos``, ``cost``, ``max_calls``...), a table
+    (``trials``, ``candidates``, ``demos``, ``cost``, ``max_calls``...; ``instructions`` may be
+    ``false`` for none but the judge's own), a table
     ``[weights]`` (``judges``, ``penalties``, ``parts``, ``sure``), or several. ``candidates`` are
     tables as :func:`~dspy_rerank.optimizers.candidates.read_candidates` takes them.
 

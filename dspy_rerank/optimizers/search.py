@@ -18,6 +18,7 @@ from ..sorters import Reranker
 from .answers import KeptAnswers
 from .arms import Prompts, arms_of, fingerprint, models_of
 from .card import card
+from .counting import counting
 from .ledger import VARIANT, Ledger
 from .measuring import Measuring
 from .splits import joined, parts
@@ -158,7 +159,9 @@ class RerankerSearch(Teleprompter):
         if self.choose_by == "all":
             val = joined(train, val)
         answers = answers_beside(self.storage, self.study_name, self.answers)
-        with dspy.context(lm=resolve_lm(self.lm)), remembering(answers) as known:
+        with (
+            dspy.context(lm=resolve_lm(self.lm)), remembering(answers) as known, counting() as heard
+        ):  # fmt: skip
             search = self._prepared(student, train, val, answers)
             if not known and search.uncompiled is None:
                 self._check_calls(search)
@@ -168,16 +171,18 @@ class RerankerSearch(Teleprompter):
             compiled = search.arms[choice.trial.variant].setting(choice.trial.prior)
         compiled.card = card(
             trials, choice, metric=self.metric, cost=self.cost or "tokens", seed=self.seed,
-            train=train, val=val, usage=search.measuring.usage, seconds=time.monotonic() - begun,
+            train=train, val=val, usage=search.measuring.usage,
+            cached=heard.usage.cached_calls, seconds=time.monotonic() - begun,
             study_calls=None if self.storage is None else search.ledger.spent().calls,
             before=compiled.card,
         )  # fmt: skip
+        compiled.card["left_out"] = search.left_out
         return compiled
 
     def _prepared(
         self, student: Reranker, train: Any, val: Any, answers: KeptAnswers | None
     ) -> SearchState:
-        arms = arms_of(student, self.candidates, self.prompts, train, models_of(self.lms))
+        arms, left_out = arms_of(student, self.candidates, self.prompts, train, models_of(self.lms))
         study = new_study(
             self.seed,
             directions=("maximize",) if self.cost is None else ("maximize", "minimize"),
@@ -188,7 +193,7 @@ class RerankerSearch(Teleprompter):
             ),
         )
         ledger = Ledger(study, self.max_calls, self.max_cost, answers)
-        search = SearchState(Measuring(arms, val, self.metric), study, ledger, answers)
+        search = SearchState(Measuring(arms, val, self.metric), study, ledger, answers, left_out)
         for trial in search.trials:
             search.measuring.remember(trial)
         return search

@@ -24,12 +24,14 @@ class SearchState:
         study: May be shared with other processes.
         ledger: The books of the study.
         answers: Paid answers, shared likewise; ``None`` without a storage.
+        left_out: Candidates that a model cannot serve, and why.
     """
 
     measuring: Measuring
     study: optuna.Study
     ledger: Ledger
     answers: KeptAnswers | None
+    left_out: Mapping[str, str]
 
     @property
     def arms(self) -> Mapping[str, Arm]:

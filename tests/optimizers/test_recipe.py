@@ -42,6 +42,16 @@ def test_every_shipped_recipe_finds_the_gain(path):
         assert compiled.card["spent"]["calls"] == asked + len(writer.engine.prompts)
 
 
+def test_no_wordings_are_tried_where_a_recipe_says_so(tmp_path):
+    path = tmp_path / "r.toml"
+    path.write_text("[search]\ntrials = 9\ndemos = []\ninstructions = false\n")
+    compiled = read_recipe(path).compile(
+        dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1),
+        lm=scripted_lm(skilled),
+    )  # fmt: skip
+    assert {trial["variant"] for trial in compiled.card["trials"]} == {"own, no demos"}
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

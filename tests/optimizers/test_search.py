@@ -8,7 +8,7 @@ import pytest
 import dspy_rerank as dr
 from dspy_rerank import datasets
 from dspy_rerank.adapters import CONTINUING
-from dspy_rerank.errors import InputError
+from dspy_rerank.errors import EvidenceError, InputError
 from dspy_rerank.optimizers import RerankerSearch, Trial, demo_sets, judgment_examples
 from dspy_rerank.optimizers.trials import settled
 from dspy_rerank.testing import oracle_judge, scripted_lm
@@ -82,6 +82,27 @@ def test_too_few_calls_for_the_student_itself_are_refused_before_any_is_made():
             dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
         )
     assert not lm.engine.prompts
+
+
+def test_a_candidate_that_the_model_cannot_serve_is_left_out_and_named(caplog):
+    candidates = {
+        "grades": dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
+        "likelihood": dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood")),
+    }
+    compiled = search(lm=scripted_lm(skilled), candidates=candidates).compile(
+        dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
+    )
+    assert [*compiled.card["left_out"]] == ["likelihood"]
+    assert "likelihood is left out of the search: " in caplog.text
+    assert any(trial["variant"].startswith("grades") for trial in compiled.card["trials"])
+
+
+def test_a_student_that_the_model_cannot_serve_is_refused():
+    with pytest.raises(EvidenceError):
+        search(lm=scripted_lm(skilled), candidates=[dr.ScoreSort(dr.PointwiseJudge())]).compile(
+            dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood")),
+            trainset=labelled(8), valset=labelled(4, seed=1),
+        )  # fmt: skip
 
 
 def test_a_model_that_cannot_be_improved_is_not_called_better():
