@@ -56,9 +56,10 @@ def _read(place: int, item: Any, text: Callable[[Any], str] | None) -> Document:
 def _from_mapping(place: int, item: Mapping[str, Any]) -> Document:
     key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
     if key is None:
+        came = sorted(f"{name} (null)" if item[name] is None else str(name) for name in item)
         raise DocumentTypeError(
-            f"documents[{place}] is a mapping without a text: it has {sorted(map(str, item))}, "
-            f"expected one of {', '.join(TEXT_KEYS)}"
+            f"documents[{place}] is a mapping without a text: it has {', '.join(came) or 'no keys'}"
+            f"; expected one of {', '.join(TEXT_KEYS)}"
         )
     found = next((item[k] for k in ID_KEYS if item.get(k) is not None), None)
     identifier = None if found is None else str(found)

@@ -1,6 +1,5 @@
 """Measures rerankers on labelled queries, beside the incoming order, with paired intervals."""
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,13 +10,14 @@ import dspy
 
 from .defaults import resolve_lm
 from .errors import InputError
+from .evaluation_table import cells, finite, text
 from .leaks import Seen, seen
 from .metrics import parse_metric, score_order
 from .ranking import Ranking
-from .shown import dollars
 from .sorters import Reranker
 from .stats import Interval, bootstrap_mean, paired_interval
 from .types import Usage
+from .unlabelled import measurable, unlabelled, words
 
 INCOMING = "incoming order"
 
@@ -64,10 +64,11 @@ class Evaluation:
 
     Attributes:
         dataset: Its name.
-        queries: How many.
+        queries: How many were measured.
         metrics: As asked for.
         rows: Baseline first.
         seed: Of the bootstrap.
+        unlabelled: Ids of the queries that were left out, because nobody has judged them.
     """
 
     dataset: str
@@ -75,6 +76,7 @@ class Evaluation:
     metrics: tuple[str, ...]
     rows: tuple[Row, ...]
     seed: int = 0
+    unlabelled: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Row:
         """The row of that name."""
@@ -91,6 +93,7 @@ class Evaluation:
             "queries": self.queries,
             "metrics": list(self.metrics),
             "rows": [self._row(row) for row in self.rows],
+            "unlabelled": list(self.unlabelled),
         }
 
     def _row(self, row: Row) -> dict[str, Any]:
@@ -110,83 +113,17 @@ class Evaluation:
         }
 
     def __str__(self) -> str:
-        head = (
-            f"{self.dataset}: {self.queries} queries; gain over {self.rows[0].name}, "
-            "95% interval (* clear of zero, p < 0.05)"
-        )
-        lines = [line.rstrip() for line in table(self.cells())]
-        return "\n".join([head, *lines, *self._unpriced()])
+        return text(self)
 
     def cells(self) -> list[list[str]]:
         """The table as text, header first; dollars are ``?`` where a price is unknown."""
-        header = ["", *(m for metric in self.metrics for m in (metric, "gain"))]
-        return [[*header, *_USED], *(self._cells(row) for row in self.rows)]
-
-    def _unpriced(self) -> list[str]:
-        """Why the dollars of some rows are unknown, one line a reason."""
-        unpriced = [row.usage for row in self.rows if row.usage.cost is None and _asked(row.usage)]
-        reasons = dict.fromkeys(used.cost_reason or "no call was answered" for used in unpriced)
-        return [f"? = dollars unknown: {reason}" for reason in reasons]
-
-    def _cells(self, row: Row) -> list[str]:
-        cells = [row.name]
-        for metric in self.metrics:
-            cells.append(f"{row.mean(metric).mean:.4f}")
-            base = self.rows[0]
-            cells.append("" if row is base else _gain(self.gain(metric, row.name, base.name)))
-        return cells + (_used(row, self.queries) if row.rankings else [""] * len(_USED))
-
-
-_USED = ("calls/query", "cached", "tokens/query", "$/query", "s/query", "unknown", "degraded")
-
-
-def _used(row: Row, queries: int) -> list[str]:
-    """What a row has cost, under the headings of `_USED`."""
-    count, used = max(1, queries), row.usage
-    return [
-        f"{used.calls / count:.1f}",
-        f"{100 * used.cached_calls / max(1, used.calls):.0f}%",
-        f"{(used.prompt_tokens + used.completion_tokens) / count:.0f}",
-        _dollars(used, count),
-        f"{used.seconds / count:.2f}",
-        str(row.unknowns),
-        str(row.degraded),
-    ]
-
-
-def _dollars(used: Usage, queries: int) -> str:
-    """Dollars a query."""
-    if used.cost is None:
-        return "?" if _asked(used) else "0"
-    return dollars(used.cost / queries)
-
-
-def _asked(used: Usage) -> int:
-    return used.calls + used.failed_calls
-
-
-def finite(interval: Interval) -> dict[str, Any]:
-    """An interval as JSON values: what one query cannot tell is null, not infinite."""
-    bad = (math.inf, -math.inf)
-    values = asdict(interval).items()
-    return {n: None if v in bad or v != v else v for n, v in values}
-
-
-def _gain(interval: Interval) -> str:
-    star = "*" if interval.significant else " "
-    return f"{interval.mean:+.4f} [{interval.lo:+.4f}, {interval.hi:+.4f}]{star}"
-
-
-def table(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Cells as aligned lines."""
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in cells]
+        return cells(self)
 
 
 def evaluate(
     reranker: Reranker | Mapping[str, Reranker],
     dataset: Any,
-    metrics: Sequence[str] = ("nDCG@10",),
+    metrics: str | Sequence[str] = ("nDCG@10",),
     *,
     lm: Any = None,
     queries_at_once: int = 4,
@@ -196,14 +133,17 @@ def evaluate(
     """Measure one or several rerankers on labelled queries.
 
     The first row is always the incoming order. Documents nobody has judged count as not relevant.
-    A `UserWarning` says, before anything is asked, how many of the queries a program was compiled
-    on, which may flatter its figures; programs that say nothing of that are not warned of.
+    Queries of which nobody has judged any document are neither ranked nor in any mean, and a
+    `UserWarning` says which they are; one whose labels are all 0 counts, as 0. nDCG has linear
+    gain, as in trec_eval. Another `UserWarning` says, before anything is asked, how many of the
+    queries a program was compiled on, which may flatter its figures; programs that say nothing of
+    that are not warned of.
 
     Args:
         reranker: One, or several by name.
         dataset: A data set, the name or path of one, or examples with ``query``, ``documents``
             and ``relevance``.
-        metrics: Such as ``nDCG@10``, ``MRR``, ``Recall@5``, ``MAP``.
+        metrics: Such as ``nDCG@10``, ``MRR``, ``Recall@5``, ``MAP``; one, or several.
         lm: A DSPy LM or a model name; ``None`` as in :func:`dspy_rerank.rerank`.
         queries_at_once: Rankings under way at the same time; they share one limit on questions.
         seed: Of the bootstrap.
@@ -211,13 +151,13 @@ def evaluate(
 
     Raises:
         InputError: A metric is unknown or there is nothing to measure on.
+        DataError: No query has a label.
     """
     named = dict(reranker) if isinstance(reranker, Mapping) else {"reranker": reranker}
+    metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     for metric in metrics:
         parse_metric(metric)
-    data = as_dataset(dataset)
-    if not len(data):
-        raise InputError("the data set has no queries; expected at least one")
+    data, left = _measurable(as_dataset(dataset))
     known = _warned(named, data)
     rows = [baseline(data, metrics)]
     with dspy.context(lm=_model_for(named.values(), lm)):
@@ -227,7 +167,17 @@ def evaluate(
             row = scored(name, rankings, data, metrics)
             usage = replace(row.usage, seconds=time.monotonic() - begun)
             rows.append(replace(row, usage=usage, seen=known[name]))
-    return Evaluation(data.name, len(data), tuple(metrics), tuple(rows), seed)
+    return Evaluation(data.name, len(data), metrics, tuple(rows), seed, left)
+
+
+def _measurable(data: Any) -> tuple[Any, tuple[str, ...]]:
+    """The queries to measure on, and the ids of those that are left out, with a warning."""
+    if not len(data):
+        raise InputError("the data set has no queries; expected at least one")
+    kept, left = measurable(data), unlabelled(data)
+    if left:
+        warnings.warn(words(left, data), stacklevel=3)
+    return kept, left
 
 
 def _warned(named: Mapping[str, Reranker], data: Any) -> dict[str, Seen]:

@@ -83,6 +83,12 @@ def load(path: str | Path, lm: Any = None, *, classes: Iterable[type] = ()) -> R
     return bound(reranker, lm if lm is not None else _aliased(content.get("lm")))
 
 
+def saved_alias(path: str | Path) -> str | None:
+    """The alias of the model that a program was saved with, whether it is loaded or not."""
+    found = json.loads(Path(path).read_text(encoding="utf-8")).get("lm")
+    return found if isinstance(found, str) else None
+
+
 def bound(reranker: Reranker, lm: Any) -> Reranker:
     """The reranker with a language model of its own, if one is given by object or by name."""
     if lm is not None:

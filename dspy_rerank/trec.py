@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .errors import DataError
+from .errors import DataError, InputError
+from .types import Document
 
 Qrels: TypeAlias = dict[str, dict[str, int]]
 """Grades by query id and document id."""
@@ -110,6 +111,28 @@ def run_line(
         DataError: An id or the tag is empty or holds white space, which the format cannot carry.
     """
     return f"{_token(query_id)} Q0 {_token(document_id)} {rank} {score!r} {_token(tag)}"
+
+
+def check_names(query_id: str, documents: Sequence[Document]) -> None:
+    """Find out before ranking whether a run can carry these documents and tell them apart.
+
+    A document without id goes by its position, from 0, as in :meth:`Ranking.to_trec`.
+
+    Raises:
+        InputError: Two have one name.
+        DataError: An id is empty or holds white space, which the format cannot carry.
+    """
+    _token(query_id)
+    places: dict[str, int] = {}
+    for place, document in enumerate(documents):
+        name = _token(str(place) if document.id is None else str(document.id))
+        first = places.setdefault(name, place)
+        if first != place:
+            raise InputError(
+                f"query {query_id!r}: documents {first} and {place} (from 0) both go by the id "
+                f"{name!r} in a TREC run, which cannot tell them apart; give each its own id, or "
+                "write JSON Lines (.jsonl)"
+            )
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:

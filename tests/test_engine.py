@@ -8,6 +8,7 @@ import pytest
 
 import dspy_rerank as dr
 from dspy_rerank.errors import DataError, ModelError, NoModelError
+from dspy_rerank.options import Options
 from dspy_rerank.testing import oracle_judge, scripted_lm
 
 DOCUMENTS = [f"document {i}" for i in range(12)]
@@ -80,7 +81,8 @@ def test_max_calls_is_never_exceeded_and_nothing_is_lost(limit):
     assert sorted(ranking.indices) == list(range(12))
     assert ranking.degraded
     assert "max_calls" in ranking.reasons[0]
-    assert ranking.unknowns > 0
+    assert ranking.unknowns == ranking.unasked > 0
+    assert f"{ranking.unknowns} unknown ({ranking.unasked} not asked)" in ranking.summary()
 
 
 def test_deadline_stops_waiting_for_a_slow_judge():
@@ -89,8 +91,39 @@ def test_deadline_stops_waiting_for_a_slow_judge():
 
     ranking = dr.ScoreSort(dr.FunctionJudge(fn, "pointwise"), deadline=0.05)("q", DOCUMENTS).ranking
     assert ranking.indices == list(range(12))
-    assert "deadline" in ranking.reasons[0]
+    assert ranking.reasons == ("deadline=0.05s was reached",)
     assert ranking.usage.seconds < 30
+    assert (ranking.unknowns, ranking.unasked, ranking.cut_short) == (12, 4, 8)
+    assert "12 unknown (4 not asked, 8 cut short)" in ranking.summary()
+
+
+def test_an_answer_that_cannot_be_read_stays_so_where_a_limit_forbids_another():
+    with dspy.context(lm=scripted_lm("hm")):
+        ranking = dr.ScoreSort(dr.PointwiseJudge(), max_calls=1)("q", ["a"]).ranking
+    assert (ranking.unknowns, ranking.unasked, ranking.cut_short) == (1, 0, 0)
+    assert ranking.judgments[0].raw == "hm"
+    assert "1 unknown;" in ranking.summary()
+
+
+def test_a_pair_of_which_one_order_was_asked_is_cut_short():
+    with dspy.context(lm=scripted_lm("A")):
+        sorter = dr.AllPairs(dr.PairwiseJudge(), max_calls=1)
+        ranking = sorter("q", ["a", "b", "c"]).ranking
+    assert (ranking.unknowns, ranking.unasked, ranking.cut_short) == (3, 2, 1)
+
+
+def test_a_limit_that_no_first_call_fits_into_leaves_everything_unasked():
+    with dspy.context(lm=scripted_lm("2")):
+        sorter = dr.ScoreSort(dr.PointwiseJudge(), max_tokens=1)
+        ranking = sorter("q", ["a", "b"]).ranking
+    assert (ranking.usage.calls, ranking.unknowns, ranking.unasked) == (0, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("deadline", "said"), [(2.9999812320020283, "3s"), (0.25, "0.25s"), (60.0, "60s")]
+)
+def test_a_deadline_is_said_with_the_figures_that_count(deadline, said):
+    assert Options(deadline=deadline).late == f"deadline={said} was reached"
 
 
 def test_an_option_may_be_given_with_one_call():

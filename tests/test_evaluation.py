@@ -4,7 +4,7 @@ import dspy
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import InputError
+from dspy_rerank.errors import DataError, InputError
 from dspy_rerank.testing import oracle_judge, scripted_lm
 
 EXAMPLES = [
@@ -104,3 +104,47 @@ def test_functions_cost_nothing():
     found = dr.evaluate(dr.MergeSort(oracle_judge(GRADES, "pairwise")), EXAMPLES)
     header, _, row = found.cells()
     assert row[header.index("$/query")] == "0"
+
+
+HALF = [
+    *EXAMPLES[:4],
+    *({"query": f"p{i}", "documents": ["a", "b"], "relevance": [None, None]} for i in range(4)),
+]
+
+
+def test_unlabelled_queries_are_not_asked_and_are_in_no_mean():
+    lm = scripted_lm("2")
+    with pytest.warns(UserWarning, match=r"4 of 8 queries without labels are left out.*\(5, 6"):
+        found = dr.evaluate(dr.ScoreSort(dr.PointwiseJudge()), HALF, lm=lm)
+    assert (found.queries, found.unlabelled) == (4, ("5", "6", "7", "8"))
+    assert found["reranker"].mean("nDCG@10").n == 4
+    assert len(lm.engine.prompts) == 4 * 3
+    assert found.to_dict()["unlabelled"] == ["5", "6", "7", "8"]
+    assert "4 queries (4 without labels left out)" in str(found)
+
+
+def test_a_query_whose_labels_are_all_0_counts_as_0():
+    zero = {"query": "z", "documents": ["a", "b", "c"], "relevance": [0, 0, None]}
+    found = dr.evaluate(dr.MergeSort(oracle_judge(GRADES, "pairwise")), [EXAMPLES[1], zero])
+    assert found["reranker"].values["nDCG@10"] == (1.0, 0.0)
+    assert found.unlabelled == ()
+
+
+def test_nothing_labelled_is_an_error_before_any_call():
+    lm = scripted_lm("2")
+    with pytest.raises(DataError, match="none of 4 queries has a label"):
+        dr.evaluate(dr.ScoreSort(dr.PointwiseJudge()), HALF[4:], lm=lm)
+    assert lm.engine.prompts == []
+
+
+def test_one_metric_may_be_a_plain_text():
+    found = dr.evaluate(dr.MergeSort(oracle_judge(GRADES, "pairwise")), EXAMPLES, "MRR")
+    assert found.metrics == ("MRR",)
+    assert found["reranker"].mean("MRR").mean == 1.0
+
+
+def test_answers_that_cannot_be_read_are_said_below_the_table():
+    found = dr.evaluate(dr.ScoreSort(dr.PointwiseJudge()), EXAMPLES, lm=scripted_lm("no idea"))
+    assert "reranker: all 24 judgments are unknown (" in str(found)
+    found = dr.evaluate(dr.ScoreSort(dr.PointwiseJudge()), EXAMPLES, lm=scripted_lm("2"))
+    assert "judgments are unknown" not in str(found)

@@ -64,7 +64,12 @@ def test_the_flag_shows_in_every_form():
     assert "2.000?" in table[1]
     assert "1 with confidence below 0.6 (?)" in table[-1]
     assert "<td>2.000?</td>" in ranking._repr_html_()
-    assert list(ranking.to_pandas()["low_confidence"]) == [True, False, False]
+
+
+def test_the_flag_shows_in_a_data_frame():
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    rows = ranked(confidence_threshold=0.6).to_pandas()
+    assert list(rows["low_confidence"]) == [True, False, False]
 
 
 def test_a_notebook_shows_each_confidence_and_where_it_comes_from():
@@ -95,6 +100,44 @@ def test_a_notebook_shows_texts_and_does_not_run_them():
 )
 def test_the_bill_keeps_the_figures_that_count(cost, shown):
     assert shown in replace(ranked(), usage=dr.Usage(calls=1, cost=cost)).summary()
+
+
+@pytest.mark.parametrize(
+    ("used", "said"),
+    [
+        (dr.Usage(calls=1, rounds=1, prompt_tokens=1), "1 call (0 cached), 1 round; 1 token, "),
+        (dr.Usage(calls=2, rounds=0), "2 calls (0 cached), 0 rounds; 0 tokens, "),
+        (dr.Usage(calls=1, failed_calls=1), "; 1 failed try"),
+    ],
+)
+def test_one_is_not_several(used, said):
+    assert said in f"{replace(ranked(), usage=used).summary()};"
+
+
+def test_what_was_not_asked_is_told_apart_wherever_a_ranking_shows():
+    ranking = ranked(max_calls=1)
+    told = ranking.to_dict()
+    assert (told["unknowns"], told["unasked"], told["cut_short"]) == (2, 2, 0)
+    for shown in (str(ranking), repr(ranking), ranking._repr_html_()):
+        assert "2 unknown (2 not asked)" in shown
+
+
+def test_evidence_that_was_asked_for_and_not_given_is_told_once():
+    with dspy.context(lm=scripted_lm("2")):
+        asked = dr.ScoreSort(dr.PointwiseJudge(evidence="logprobs"))("q", ["a", "b"]).ranking
+        auto = dr.ScoreSort(dr.PointwiseJudge())("q", ["a", "b"]).ranking
+    (note,) = asked.notes
+    assert note.startswith("evidence='logprobs', but 2 of 2 answers have none: ")
+    assert asked.summary().count(note) == 1
+    assert asked.to_dict()["notes"] == [note]
+    assert (asked.degraded, asked.reasons, auto.notes) == (False, (), ())
+
+
+def test_evidence_that_was_given_needs_no_note():
+    lm = scripted_lm("2", logprobs={"2": math.log(0.9), "1": math.log(0.1)})
+    with dspy.context(lm=lm):
+        ranking = dr.ScoreSort(dr.PointwiseJudge(evidence="logprobs"))("q", ["a", "b"]).ranking
+    assert ranking.notes == ()
 
 
 @pytest.mark.parametrize("failed", [0, 3])

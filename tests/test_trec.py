@@ -4,7 +4,8 @@ import pytest
 import pytrec_eval
 
 from dspy_rerank import trec
-from dspy_rerank.errors import DataError
+from dspy_rerank.errors import DataError, InputError
+from dspy_rerank.types import Document
 
 
 def written(tmp_path, text, name="file.txt"):
@@ -107,3 +108,14 @@ def test_ids_that_the_format_cannot_carry_are_refused(name):
 def test_only_line_feeds_end_a_line(tmp_path):
     path = written(tmp_path, "one\u2028still one\x0c\n\ntwo\r\n")
     assert list(trec.numbered_lines(path)) == [(1, "one\u2028still one\x0c"), (3, "two")]
+
+
+def test_documents_that_a_run_cannot_tell_apart_are_named():
+    twice = [Document("x", id="a"), Document("y"), Document("z", id="a")]
+    with pytest.raises(InputError, match=r"query 'q': documents 0 and 2 .* id 'a'"):
+        trec.check_names("q", twice)
+    with pytest.raises(InputError, match=r"documents 0 and 1 .* id '1'"):
+        trec.check_names("q", [Document("x", id="1"), Document("y")])
+    with pytest.raises(DataError, match="white space"):
+        trec.check_names("q", [Document("x", id="a b")])
+    trec.check_names("q", [Document("x", id="a"), Document("x")])

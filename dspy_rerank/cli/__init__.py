@@ -1,4 +1,4 @@
-"""The command line: ``dspy-rerank demo | rerank | compile | evaluate | compare | models``."""
+"""The command line: ``dspy-rerank demo | rerank | check | compile | evaluate | compare ...``."""
 
 from ._app import main
 

@@ -69,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     from .. import __version__
     from . import (
         batch,
+        checking,
         compare,
         compiling,
         demo,
@@ -86,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
         demo,
         ranking,
         estimating,
+        checking,
         compiling,
         evaluating,
         compare,

@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import dspy
+
 from .. import models
 from ..datasets import Dataset, load
-from ..defaults import default_reranker, resolve_lm
+from ..defaults import resolve_lm
 from ..errors import InputError
-from ..program import load as load_program
-from ..sorters import Reranker
 
 
 def add_model(command: argparse.ArgumentParser) -> None:
@@ -17,8 +17,8 @@ def add_model(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--lm",
         metavar="NAME",
-        help="language model, such as local/smollm2-135m or openai/gpt-4o-mini "
-        "(default: the embedded model where it is installed)",
+        help="language model, such as local/smollm2-135m or openai/gpt-4o-mini (default: what a "
+        "program was compiled with, the one alias of --config, or the embedded model)",
     )
     command.add_argument(
         "--config", metavar="FILE", help="LiteLLM proxy configuration whose aliases --lm may name"
@@ -46,16 +46,20 @@ def read_data(arguments: argparse.Namespace, split: str | None = None) -> Datase
     return data[: arguments.queries] if arguments.queries else data
 
 
-def program_or_default(path: str | None, lm: Any) -> Reranker:
-    """A saved program, or the reranker that suits the model."""
-    return load_program(path) if path else default_reranker(lm)
-
-
 def model(arguments: argparse.Namespace) -> Any:
-    """The language model that the arguments name, an alias of the configuration if it is one."""
-    if arguments.config:
-        models.load(arguments.config)
-    return resolve_lm(arguments.lm)
+    """The language model that the arguments name, an alias of the configuration if it is one.
+
+    Raises:
+        InputError: There is a configuration with several aliases, and none is named.
+    """
+    if not arguments.config:
+        return resolve_lm(arguments.lm)
+    loaded = models.load(arguments.config)
+    if arguments.lm or dspy.settings.lm is not None:
+        return resolve_lm(arguments.lm)
+    if len(loaded) == 1 and not any("*" in alias for alias in loaded):
+        return loaded[next(iter(loaded))]
+    raise InputError(f"--config without --lm: name one of its aliases, {', '.join(loaded)}")
 
 
 def writable(path: str) -> Path:

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..errors import InputError
+from ..datasets._values import json_problem
+from ..documents import as_documents
+from ..errors import DocumentTypeError, InputError
+from ..types import Document
 
 FORMATS = ("lines", "jsonl", "csv")
 
@@ -53,11 +56,21 @@ def _read(stream: TextIO, name: str, form: str | None, field: str | None) -> Ite
 def _object(line: str, where: str, field: str | None) -> Any:
     try:
         value = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{where}: not JSON ({error}); expected one object a line") from None
+    except json.JSONDecodeError as error:
+        said = json_problem(error)
+        raise InputError(f"{where}: not JSON ({said}); expected one object a line") from None
     if not isinstance(value, dict | str):
         raise InputError(f"{where}: {type(value).__name__}; expected an object or a string")
-    return _with_text(value, where, field)
+    return _document(_with_text(value, where, field), where)
+
+
+def _document(value: Any, where: str) -> Document:
+    try:
+        (document,) = as_documents([value])
+    except DocumentTypeError as error:
+        said = str(error).replace("documents[0]", "the document")
+        raise InputError(f"{where}: {said}") from None
+    return document
 
 
 def _with_text(value: Any, where: str, field: str | None) -> Any:
@@ -78,4 +91,6 @@ def _rows(stream: TextIO, name: str, field: str | None) -> Iterator[Any]:
             "name one with --text"
         )
     for row in reader:
-        yield {**{k: v for k, v in row.items() if k and k != wanted}, "text": row[wanted] or ""}
+        rest = {k: v for k, v in row.items() if k and k != wanted}
+        where = f"{name}, line {reader.line_num}"
+        yield _document({**rest, "text": row[wanted] or ""}, where)

@@ -8,17 +8,18 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from ..shown import count, dollars
 from ..streaming import Summary
 
 
 @contextmanager
 def run_progress(
-    count: Callable[[], int | None], quiet: bool = False
+    total: Callable[[], int | None], quiet: bool = False
 ) -> Iterator[Callable[[Summary], None] | None]:
     """Gives a function that draws a summary; ``None`` where nobody would see it.
 
     Args:
-        count: How many queries there are, asked only if it is shown.
+        total: How many queries there are, asked only if it is shown.
         quiet: Draw nothing.
     """
     screen = Console(stderr=True)
@@ -27,12 +28,11 @@ def run_progress(
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))  # fmt: skip # noqa: E501
     with Progress(*columns, console=screen, transient=True) as bars:
-        task = bars.add_task("ranking", total=count(), told="")
+        task = bars.add_task("ranking", total=total(), told="")
         begun = time.monotonic()
 
         def report(summary: Summary) -> None:
-            total = bars.tasks[0].total
-            said = told(summary, time.monotonic() - begun, total)
+            said = told(summary, time.monotonic() - begun, bars.tasks[0].total)
             bars.update(task, completed=summary.done, told=said)
 
         yield report
@@ -47,9 +47,10 @@ def told(summary: Summary, seconds: float, total: float | None) -> str:
     left = (total - summary.done) / rate if total is not None and rate > 0 else None
     parts: list[Any] = [
         f"{rate:.1f}/s" if rate >= 1 or not rate else f"{60 * rate:.1f}/min",
-        f"{summary.usage.calls} calls",
-        None if cost is None else f"${cost:.4f}",
+        count(summary.usage.calls, "call"),
+        None if cost is None else f"${dollars(cost)}",
         f"{bad} not ranked" if bad else None,
+        f"{summary.unknowns} unknown" if summary.unknowns else None,
         None if left is None else f"{clock(max(0.0, left))} left",
     ]
     return " · ".join(part for part in parts if part)

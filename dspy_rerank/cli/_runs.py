@@ -1,7 +1,7 @@
 """Rankings that were made before, out of a TREC run or a file of results, and their values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,19 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Labels by query id, with the data set that they come from, if that is more than qrels."""
+    """Labels by query id, with the data set that they come from, if that is more than qrels.
+
+    Attributes:
+        name: Of the data.
+        labels: By query id.
+        data: ``None`` for qrels.
+        left: Ids of queries without labels, which are left out.
+    """
 
     name: str
     labels: Mapping[str, Labels]
-    data: Dataset | None = field(default=None)
+    data: Dataset | None = None
+    left: tuple[str, ...] = ()
 
 
 def is_program(path: str) -> bool:

@@ -1,6 +1,7 @@
 """What commands print: tables for people, JSON for programs, progress on a terminal only."""
 
 import json
+import logging
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..evaluation import Evaluation, table
+from ..evaluation import Evaluation, Row
+from ..evaluation_table import table
 from ..ranking import Ranking
 
 
@@ -33,10 +35,35 @@ def show_table(rows: Sequence[Sequence[str]], title: str = "") -> None:
 def show_evaluation(evaluation: Evaluation) -> None:
     """Means, paired gains and usage, and why rankings are degraded, if some are."""
     say(str(evaluation))
+    complain_of_degraded(evaluation)
+
+
+def complain_of_degraded(evaluation: Evaluation) -> None:
+    """Say each reason once, and whether the model failed on all queries of a reranker."""
     for row in evaluation.rows:
+        many = "all" if row.degraded == len(row.rankings) else f"{row.degraded} of"
         reasons = dict.fromkeys(r for ranking in row.rankings for r in ranking.reasons)
         for reason in list(reasons)[:3]:
-            complain(f"{row.name} is degraded: {reason}")
+            complain(f"{row.name}: {many} {len(row.rankings)} rankings are degraded: {reason}")
+        if model_failed(row):
+            complain(f"{row.name}: the model failed; its figures are those of the incoming order")
+
+
+def model_failed(row: Row) -> bool:
+    """Whether the model answered no question of any query."""
+    return row.degraded > 0 and not any(ranking.judgments for ranking in row.rankings)
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Without a line of the log for each degraded ranking, where the command says why once."""
+    logger = logging.getLogger("dspy_rerank.sorters.base")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def show_ranking(ranking: Ranking) -> None:

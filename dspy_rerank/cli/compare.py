@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError
-from ..evaluation import Evaluation, Row, baseline, finite
+from ..evaluation import Evaluation, Row, baseline
+from ..evaluation_table import finite
 from ..program import load as load_program
 from ..stats import sign_test
+from ..unlabelled import unlabelled
 from ._app import positive
 from ._common import add_data, add_json, add_model, model, read_data
+from ._problems import measured_part
 from ._runs import (
     Labelled,
     is_program,
@@ -20,7 +23,7 @@ from ._runs import (
     run_row,
 )
 from ._show import emit, say, show_evaluation, show_table
-from .evaluating import add_metrics, measured, metrics_of
+from .evaluating import add_metrics, exit_code, measured, metrics_of
 
 KINDS = "a saved program (.json), results of rerank --out (.jsonl), or a TREC run"
 
@@ -61,15 +64,16 @@ def run(arguments: argparse.Namespace) -> int:
     labelled = _labelled(arguments, bool(programs))
     rows = [run_row(path, found, labelled, metrics) for path, found in runs.items()]
     found = _evaluated(programs, labelled, metrics, arguments)
-    found = replace(found, rows=(*found.rows, *rows))
+    found = replace(found, rows=(*found.rows, *rows), unlabelled=labelled.left)
     _show(found, list(labelled.labels), arguments)
-    return 0
+    return exit_code(found)
 
 
 def _labelled(arguments: argparse.Namespace, has_programs: bool) -> Labelled:
     """The labels: for runs qrels are enough; programs need queries and documents."""
     if not looks_like_qrels(arguments.data):
-        return of_dataset(read_data(arguments, arguments.split))
+        given = read_data(arguments, arguments.split)
+        return replace(of_dataset(measured_part(given)), left=unlabelled(given))
     if has_programs:
         raise InputError(
             f"{arguments.data}: holds judgments only; programs need queries and documents, too"
@@ -126,4 +130,7 @@ def _show_each(queries: list[str], first: Row, second: Row, metric: str, most: i
         key=lambda row: -abs(row[2] - row[1]),
     )
     cells = [[q, f"{a:.4f}", f"{b:.4f}", f"{b - a:+.4f}"] for q, a, b in rows[:most] if a != b]
+    if not cells:
+        say(f"  no query differs in {metric}")
+        return
     show_table([["query", "first", "second", metric], *cells])

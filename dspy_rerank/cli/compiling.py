@@ -9,11 +9,15 @@ import dspy
 from ..datasets import Dataset
 from ..datasets.checks import ERRORS, check
 from ..errors import InputError
+from ..models import aliases
 from ..program import save
+from ..shown import count, dollars
 from ..sorters import Reranker
-from ._common import add_data, add_json, add_model, model, program_or_default, read_data, writable
+from ._common import add_data, add_json, add_model, read_data, writable
 from ._compile_options import add_proof, add_search, options_of
-from ._show import complain, emit, progress, say, show_evaluation
+from ._problems import measured_part
+from ._rerankers import add_reranker, reranker_and_model
+from ._show import complain, emit, progress, say, show_evaluation, unlogged
 
 FRACTIONS = (0.35, 0.3, 0.35)
 
@@ -25,7 +29,7 @@ def add_to(commands: Any) -> None:
     command.add_argument(
         "--out", default="reranker.json", metavar="FILE", help="where to save it (reranker.json)"
     )
-    command.add_argument("--program", metavar="FILE", help="start from a saved program")
+    add_reranker(command, "start from a saved program (default: built in)")
     command.add_argument(
         "--recipe", metavar="TOML", help="how to compile, such as optimizers/gepa.toml"
     )
@@ -56,21 +60,22 @@ def run(arguments: argparse.Namespace) -> int:
     options = options_of(arguments)
     data = read_data(arguments)
     problems = checked(data, refuse=not arguments.unchecked, quiet=arguments.json)
+    data = measured_part(data, ("train", "validation", arguments.test_split))
     train, validation, test = parts(data, arguments.seed, arguments.test_split)
     if not arguments.json:
         say(f"{len(train)} training, {len(validation)} validation and {len(test)} test queries")
-    lm = model(arguments)
-    student = program_or_default(arguments.program, lm)
+    student, lm = reranker_and_model(arguments)
+    student.set_lm(None)  # it is asked with that model all the same
     proven = compiled_and_proved(
         student, train, validation, test, lm, options, recipe=recipe, metric=arguments.metric,
         seeds=arguments.seeds, plain=arguments.plain, quiet=arguments.json,
     )  # fmt: skip
-    save(proven.program, target)
+    save(with_model(proven.program, lm, arguments.lm), target)
     page = None
     if arguments.report:
         page = write_report(
             arguments.report, student, proven.program, proven.found, test, runs=proven.runs,
-            plain=proven.plain,
+            plain=proven.plain, lm=lm,
         )  # fmt: skip
     if arguments.json:
         emit(result(proven, target, problems, page))
@@ -78,6 +83,15 @@ def run(arguments: argparse.Namespace) -> int:
         show(proven)
         say(f"saved {target}" + ("" if page is None else f"; report in {page}"))
     return 0
+
+
+def with_model(program: Reranker, lm: Any, name: str | None) -> Reranker:
+    """The program with its model, for saving: its alias where it has one, its name on the card."""
+    if name:
+        program.card["lm"] = name
+    if all(predict.lm is None for predict in program.predictors()) and aliases.alias_of(lm):
+        program.set_lm(lm)
+    return program
 
 
 def result(proven: Any, target: Any, problems: list[str], page: Any) -> dict[str, Any]:
@@ -115,7 +129,8 @@ def parts(data: Dataset, seed: int, test: str = "test") -> tuple[Dataset, Datase
         return data.part("train"), data.part("validation"), data.part(test)
     if len(data) < 6:
         raise InputError(
-            f"{data.name} has {len(data)} queries; expected at least 6 to train, validate and test"
+            f"{data.name} has {count(len(data), 'query')}; expected at least 6 to train, validate "
+            "and test"
         )
     learned, validation, held_out = data.split(*FRACTIONS, seed=seed)
     return learned, validation, held_out
@@ -129,7 +144,7 @@ def compiled_and_proved(
     """:func:`~dspy_rerank.optimizers.compile_and_prove`, with progress bars."""
     from ..optimizers import SearchProgress, compile_and_prove
 
-    with warnings.catch_warnings(), progress(quiet) as bars, dspy.context(lm=lm):
+    with warnings.catch_warnings(), unlogged(), progress(quiet) as bars, dspy.context(lm=lm):
         warnings.filterwarnings("ignore", ".* was compiled on ", UserWarning)  # said below
 
         def tell(state: SearchProgress) -> None:
@@ -148,7 +163,7 @@ def compiled_and_proved(
 def note_of(state: Any) -> str:
     """Best value, calls and money so far, for a progress bar."""
     best = "" if state.best != state.best else f"best {state.best:.4f}, "
-    money = "" if not state.cost else f", ${state.cost:.4f}"
+    money = "" if not state.cost else f", ${dollars(state.cost)}"
     return f" ({best}{state.calls} calls{money})"
 
 
@@ -165,7 +180,8 @@ def checked(data: Dataset, *, refuse: bool, quiet: bool) -> list[str]:
         raise InputError(f"{data.name}: {errors[0]}{more}; mend the labels, or pass --unchecked")
     if not quiet:
         for problem in problems:
-            say(f"warning: {problem}")
+            if problem.kind != "unlabelled":  # of which more is said below
+                say(f"warning: {problem}")
     return [str(problem) for problem in problems]
 
 
@@ -177,7 +193,7 @@ def show_card(compiled: Reranker) -> None:
         gain = card["judge"]["validation"]
         say(
             f"{card['judge']['optimizer']}: {gain['uncompiled']:.4f} to {gain['compiled']:.4f} on "
-            f"{gain['questions']} single questions, {card['judge']['spent']['calls']} calls"
+            f"{gain['questions']} single questions, {card['judge']['spent']['calls']} new calls"
         )
     say(f"chosen: {chosen_words(chosen)}")
     if chosen.get("why"):
@@ -187,18 +203,24 @@ def show_card(compiled: Reranker) -> None:
         mean, lo, hi = checked["gain_over_uncompiled"]
         say(
             f"cross-validated gain over uncompiled: {mean:+.4f} [{lo:+.4f}, {hi:+.4f}] on "
-            f"{checked['queries']} queries, each left out of the choice"
+            f"{count(checked['queries'], 'query')}, each left out of the choice"
         )
     incoming = f"incoming {val['incoming']:.4f}, " if "incoming" in val else ""
     say(
-        f"validation ({val['queries']} queries): {incoming}"
+        f"validation ({count(val['queries'], 'query')}): {incoming}"
         f"uncompiled {val['uncompiled']:.4f}, compiled {val['compiled']:.4f}"
     )
     say(
-        f"compiling took {spent['calls']} new calls for {spent['questions']} questions, "
-        f"{spent['prompt_tokens']} prompt tokens, "
-        f"{spent['seconds']:.0f} s"
+        f"compiling took {spent['calls']} new calls ({spent['cached_calls']} more were in DSPy's "
+        f"cache) for {spent['questions']} questions, {spent['prompt_tokens']} prompt tokens, "
+        f"{money_words(spent)}, {spent['seconds']:.0f} s"
     )
+
+
+def money_words(spent: dict[str, Any]) -> str:
+    """US dollars, or why nobody knows."""
+    why = f" ({spent['cost_reason']})" if spent["cost_reason"] else ""
+    return f"cost unknown{why}" if spent["cost"] is None else f"${dollars(spent['cost'])}"
 
 
 def chosen_words(chosen: dict[str, Any]) -> str:
@@ -220,5 +242,5 @@ def verdict(proven: Any) -> str:
     found = proven.found
     seeds = spread_words(spread(proven.runs, found)) if len(proven.runs) > 1 else []
     said = [*verdicts(found, proven.plain), *seeds, *unsure(proven.program.card)]
-    head = f"compiled, on {found.queries} queries that the search never saw:"
+    head = f"compiled, on {count(found.queries, 'query')} that the search never saw:"
     return "\n".join([head, *(f"- {sentence}" for sentence in said)])

@@ -14,10 +14,13 @@ from ..limits import limit_of
 from ..planning import Forecast, Measured, Range, forecast, measure
 from ..planning.hours import ASSUMED, Speed
 from ..prices import FREE, Price, known_price, price_of
+from ..shown import count
+from ..shown import dollars as figures
 from ..streaming import Item, Journal, identity_of
 from ..streaming.rows import STOPPED as UNFINISHED
 from ._app import positive
-from ._common import add_json, add_model, dollars, model, number, program_or_default
+from ._common import add_json, add_model, dollars, number
+from ._rerankers import add_reranker, reranker_and_model
 from ._show import emit, say, show_table
 from .streaming import STOPPED, add_source, results_path, source_of
 
@@ -36,7 +39,7 @@ def add_to(commands: Any) -> None:
     )
     command.add_argument("data", help="as for rerank: a file, a folder, a shipped set, or "
                          "ir_datasets:ID")  # fmt: skip
-    command.add_argument("--program", metavar="FILE", help="a saved program (default: built in)")
+    add_reranker(command)
     command.add_argument("--top-k", type=positive, metavar="K")
     add_source(command)
     command.add_argument("--out", metavar="FILE", help="results of a run that was begun: count "
@@ -54,8 +57,7 @@ def add_to(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Add up and print."""
-    lm = model(arguments)
-    reranker = program_or_default(arguments.program, lm)
+    reranker, lm = reranker_and_model(arguments)
     source = source_of(arguments.data, arguments)
     with dspy.context(lm=lm):
         measured = _probed(source.items(), reranker, lm, arguments) if arguments.probe else None
@@ -176,14 +178,15 @@ def _short(found: Forecast, live: dict[str, Any], limit: float | None) -> str:
         return ""
     reach = [round(found.queries * limit / c) if c > limit else found.queries
              for c in (cost.hi, cost.lo)]  # fmt: skip
-    return (f"${limit:g} is enough for about {Range(*reach).shown(_whole)} of {found.queries} "
-            "queries; rerank --max-cost stops there and can be resumed")  # fmt: skip
+    few, all_of_them = Range(*reach).shown(_whole), count(found.queries, "query")
+    return (f"${limit:g} is enough for about {few} of {all_of_them}; rerank --max-cost stops "
+            "there and can be resumed")  # fmt: skip
 
 
 def _print(
     name: str, found: Forecast, measured: Measured | None, rows: list[dict[str, Any]], short: str
 ) -> None:
-    say(f"{name}: {found.queries} queries of {found.candidates.shown(_whole)} candidates, "
+    say(f"{name}: {count(found.queries, 'query')} of {found.candidates.shown(_whole)} candidates, "
         f"{_rounds(found)}, {found.passages_read.shown(_whole)} passages read"
         + (f"; {found.unusable} cannot be ranked" if found.unusable else ""))  # fmt: skip
     header = ["", "calls", "prompt tokens", "answer tokens", "cost", "time", ""]
@@ -226,7 +229,7 @@ def _thousands(value: float) -> str:
 
 
 def _money(value: float) -> str:
-    return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+    return f"${figures(value)}" if value < 1 else f"${value:,.2f}"
 
 
 def _time(seconds: float) -> str:

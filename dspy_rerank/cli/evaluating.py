@@ -2,6 +2,7 @@
 
 import argparse
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -10,16 +11,38 @@ from ..evaluation import Evaluation, baseline, evaluate
 from ..leaks import seen
 from ..metrics import parse_metric
 from ..sorters import Reranker
-from ._common import add_data, add_json, add_model, model, program_or_default, read_data
-from ._show import complain, emit, progress, show_evaluation
+from ..unlabelled import unlabelled
+from ._app import FAILED
+from ._common import add_data, add_json, add_model, names_of, read_data
+from ._problems import measured_part, warned
+from ._rerankers import add_reranker, name_of, reranker_and_model
+from ._show import (
+    complain,
+    complain_of_degraded,
+    emit,
+    model_failed,
+    progress,
+    show_evaluation,
+    unlogged,
+)
+
+MEANS = """\
+nDCG has linear gain (grade / log2(rank + 1)), as in trec_eval, and the ideal order is that of all
+judged documents. Documents that nobody has judged count as not relevant. A query of which nobody
+has judged any document is left out of all means, which is said; one whose grades are all 0 counts
+as 0. Exit code 1: the model failed on every query.
+"""
 
 
 def add_to(commands: Any) -> None:
     """Register the command."""
-    command = commands.add_parser("evaluate", help="measure a reranker on labelled queries")
+    command = commands.add_parser(
+        "evaluate", help="measure a reranker on labelled queries", epilog=MEANS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     add_data(command)
     command.add_argument("--split", help="one split of the data set, such as test")
-    command.add_argument("--program", metavar="FILE", help="a saved program (default: built in)")
+    add_reranker(command)
     command.add_argument(
         "--incoming", action="store_true", help="measure only the order in which documents come"
     )
@@ -38,7 +61,7 @@ def add_metrics(command: argparse.ArgumentParser) -> None:
 
 def metrics_of(arguments: argparse.Namespace) -> list[str]:
     """The metrics named, each checked."""
-    names = [name.strip() for name in arguments.metrics.split(",") if name.strip()]
+    names = names_of(arguments.metrics)
     for name in names:
         parse_metric(name)
     return names
@@ -47,22 +70,27 @@ def metrics_of(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
     metrics = metrics_of(arguments)
-    data = read_data(arguments, arguments.split)
+    given = read_data(arguments, arguments.split)
+    problems = warned(given)
+    data = measured_part(given)
     if arguments.incoming:
         found = Evaluation(data.name, len(data), tuple(metrics), (baseline(data, metrics),))
     else:
-        lm = model(arguments)
-        reranker = program_or_default(arguments.program, lm)
-        found = measured({_name(arguments): reranker}, data, metrics, lm, arguments.json)
+        reranker, lm = reranker_and_model(arguments)
+        rerankers = {name_of(arguments): reranker}
+        found = measured(rerankers, data, metrics, lm, arguments.json)
+    found = replace(found, unlabelled=unlabelled(given))
     if arguments.json:
-        emit(found.to_dict())
+        emit({**found.to_dict(), "problems": problems})
+        complain_of_degraded(found)
     else:
         show_evaluation(found)
-    return 0
+    return exit_code(found)
 
 
-def _name(arguments: argparse.Namespace) -> str:
-    return arguments.program or "default reranker"
+def exit_code(found: Evaluation) -> int:
+    """That of a failing model, where it answered nothing."""
+    return FAILED if any(map(model_failed, found.rows)) else 0
 
 
 def measured(
@@ -73,6 +101,6 @@ def measured(
         known = seen(program, data)
         if known.queries:
             complain(known.words(name, len(data)))
-    with warnings.catch_warnings(), progress(quiet) as bars, dspy.context(lm=lm):
+    with warnings.catch_warnings(), unlogged(), progress(quiet) as bars, dspy.context(lm=lm):
         warnings.filterwarnings("ignore", ".* was compiled on ", UserWarning)  # said above
         return evaluate(rerankers, data, metrics, lm=lm, progress=bars)

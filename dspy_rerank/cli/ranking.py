@@ -7,13 +7,16 @@ from typing import Any
 
 import dspy
 
+from ..documents import as_documents
 from ..errors import InputError
 from ..ranking import Ranking
+from ..trec import check_names
 from . import streaming
 from ._app import FAILED, positive
-from ._common import add_json, add_model, model, program_or_default
+from ._common import add_json, add_model
 from ._documents import FORMATS, read_documents
-from ._show import complain, emit, show_ranking
+from ._rerankers import add_reranker, reranker_and_model
+from ._show import complain, emit, show_ranking, unlogged
 
 EXAMPLES = """\
 one query:     dspy-rerank rerank "capital of France" documents.txt --top-k 3
@@ -38,11 +41,11 @@ def add_to(commands: Any) -> None:
         "TREC topics, a shipped set (ostrel), or ir_datasets:ID",
     )  # fmt: skip
     command.add_argument(
-        "documents", nargs="?", default="-", help="JSONL, CSV or plain lines; - is standard input"
+        "documents", nargs="?", help="JSONL, CSV or plain lines; - is standard input (default)"
     )
     command.add_argument("--format", choices=FORMATS, help="default: by the file's ending")
     command.add_argument("--text", metavar="FIELD", help="field or column that holds the text")
-    command.add_argument("--program", metavar="FILE", help="a saved program (default: built in)")
+    add_reranker(command)
     command.add_argument("--top-k", type=positive, metavar="K")
     command.add_argument("--trec", metavar="QID", help="print a TREC run with this query id")
     add_model(command)
@@ -56,12 +59,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         return streaming.run(arguments)
     _check_single(arguments)
-    documents = list(read_documents(arguments.documents, arguments.format, arguments.text))
+    path = arguments.documents or "-"
+    documents = list(read_documents(path, arguments.format, arguments.text))
     if not documents:
-        raise InputError(f"{arguments.documents}: no documents; expected one a line")
-    lm = model(arguments)
-    reranker = program_or_default(arguments.program, lm)
-    with dspy.context(lm=lm):
+        raise InputError(f"{path}: no documents; expected one a line")
+    if arguments.trec:
+        check_names(arguments.trec, as_documents(documents))
+    reranker, lm = reranker_and_model(arguments)
+    with dspy.context(lm=lm), unlogged():
         ranking = reranker(arguments.query, documents, arguments.top_k).ranking
     _show(ranking, arguments)
     failed = ranking.degraded and not ranking.judgments
@@ -75,12 +80,15 @@ def _check_single(arguments: argparse.Namespace) -> None:
     given = streaming.given(arguments)
     if given:
         raise InputError(f"--{given[0]} is for files of queries; name one, and the results' --out")
-    named = Path(arguments.query).exists() or arguments.query.startswith("ir_datasets:")
-    if named and arguments.documents == "-" and sys.stdin.isatty():
+    if arguments.documents is None and _is_source(arguments.query):
         raise InputError(
-            f"{arguments.query}: a file of queries needs --out FILE for the results; to rank "
-            "documents for one query give the query and then their file"
+            f"{arguments.query} looks like a file of queries; add --out FILE for the results. To "
+            "rank documents for one query give the query and then their file (- for standard input)"
         )
+
+
+def _is_source(query: str) -> bool:
+    return query.startswith("ir_datasets:") or (len(query) < 255 and Path(query).exists())
 
 
 def _show(ranking: Ranking, arguments: argparse.Namespace) -> None:

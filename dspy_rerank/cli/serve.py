@@ -10,13 +10,14 @@ import dspy
 
 from .. import models, server
 from ..cache import keep_in_memory
-from ..defaults import default_reranker, resolve_lm
+from ..defaults import default_reranker
 from ..errors import InputError
-from ..program import load
+from ..named import reranker_named
 from ..server.access import LOOPBACK_NAMES, check_host, keys_from
 from ..server.programs import Program, read_name
 from ._app import positive
-from ._common import add_json, add_model
+from ._common import add_json, add_model, model
+from ._rerankers import add_named, program_and_model
 from ._show import emit, say
 
 KEPT = 20_000
@@ -46,6 +47,7 @@ def add_to(commands: Any) -> None:
         help=f"environment variable with the API key, or keys by commas (default: {KEY_VARIABLE})",
     )  # fmt: skip
     _add_limits(command)
+    add_named(command)
     add_model(command)
     add_json(command)
     command.set_defaults(command=run)
@@ -113,10 +115,15 @@ def _programs(arguments: argparse.Namespace) -> list[Program]:
         models.load(arguments.config)
     found = [read_name(text) for text in arguments.programs]
     found += [_named(text) for text in arguments.named]
+    named = arguments.sorter or arguments.judge
+    if found and named:
+        raise InputError("a saved program has its sorter and judge; give programs or --sorter and "
+                         "--judge")  # fmt: skip
     if not found:
-        lm = resolve_lm(arguments.lm)
-        return [_checked(Program("default", default_reranker(lm), lm))]
-    return [_checked(_loaded(name, path, arguments.lm)) for name, path in found]
+        lm = model(arguments)
+        own = reranker_named(arguments.sorter, arguments.judge) if named else default_reranker(lm)
+        return [_checked(Program("default", own, lm))]
+    return [_checked(_loaded(name, path, arguments)) for name, path in found]
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -126,11 +133,10 @@ def _named(text: str) -> tuple[str, str]:
     return name, path
 
 
-def _loaded(name: str, path: str, lm: str | None) -> Program:
-    """A saved program; its own alias goes before ``--lm``, as in every command."""
-    reranker = load(path)
-    has_own = all(predict.lm is not None for predict in reranker.predictors())
-    return Program(name, reranker, None if has_own else resolve_lm(lm))
+def _loaded(name: str, path: str, arguments: argparse.Namespace) -> Program:
+    """A saved program; ``--lm`` goes before its own model, as in every command."""
+    reranker, lm = program_and_model(path, arguments.lm)
+    return Program(name, reranker, lm or model(arguments))
 
 
 def _checked(program: Program) -> Program:

@@ -15,9 +15,10 @@ from ..streaming import run as rank_all
 from ..streaming.printed import Printed
 from ..streaming.running import GIVE_UP
 from ._app import FAILED, positive
-from ._common import dollars, model, names_of, program_or_default, writable
+from ._common import dollars, names_of, writable
 from ._progress import run_progress
-from ._show import complain, emit, note
+from ._rerankers import reranker_and_model
+from ._show import complain, emit, note, unlogged
 
 STOPPED = 3
 """A limit stopped the run before its input ended."""
@@ -75,14 +76,14 @@ def given(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Rank every query that the results lack."""
-    if arguments.documents != "-" or arguments.trec or arguments.format or arguments.text:
+    of_one = arguments.trec or arguments.format or arguments.text
+    if of_one or arguments.documents not in (None, "-"):
         raise InputError(
             "--out is for a file of queries with their documents; give no documents, --trec, "
             "--format or --text with it"
         )
     source = source_of(arguments.query, arguments)
-    lm = model(arguments)
-    reranker = program_or_default(arguments.program, lm)
+    reranker, lm = reranker_and_model(arguments)
     plan = Plan(
         top_k=arguments.top_k, in_order=arguments.in_order, queries_at_once=arguments.at_once,
         max_cost=arguments.max_cost, retry_failed=arguments.retry_failed,
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         trec=not _as_lines(arguments.out),
     )  # fmt: skip
     keep_in_memory(0)
-    with dspy.context(lm=lm):
+    with dspy.context(lm=lm), unlogged():
         by = identity_of(reranker, lm, plan.top_k)
         with _results(arguments.out, by) as journal, _shown(source, arguments) as report:
             summary = rank_all(source.items(), reranker, journal, plan, lm=lm, report=report)  # pyright: ignore[reportArgumentType]
@@ -136,8 +137,10 @@ def _as_lines(out: str) -> bool:
 
 
 def _concluded(summary: Summary, arguments: argparse.Namespace) -> int:
-    for reason in [] if arguments.quiet else summary.reasons:
-        complain(f"not ranked: {reason}")
+    warnings = [f"not ranked: {reason}" for reason in summary.reasons]
+    for warning in [] if arguments.quiet else [*warnings, summary.warning()]:
+        if warning:
+            complain(warning)
     if arguments.json and arguments.out != "-":
         emit({"out": arguments.out, **summary.to_dict()})
     elif not arguments.quiet:

@@ -9,7 +9,7 @@ from ..types import Document
 from ._clicks import from_clicks
 from ._dataset import Dataset
 from ._query import Query
-from ._values import pick_inputs, read_grade, read_id, read_number
+from ._values import pick_inputs, read_grade, read_id, read_number, read_query
 
 Row = Mapping[str, str]
 Placed = tuple[str, Row]
@@ -108,7 +108,7 @@ def _query(rows: Sequence[Placed], number: str, inputs: Sequence[str]) -> Query:
             raise DataError(f"{place}: {differing} differ from those of the query at {where}.")
     return Query(
         id=first.get("query_id") or number,
-        text=first["query"],
+        text=read_query(first, where),
         documents=tuple(_document(row, place) for place, row in rows),
         relevance=tuple(read_grade(_first(row, GRADE_COLUMNS), place) for place, row in rows),
         inputs=pick_inputs(first, inputs, where),

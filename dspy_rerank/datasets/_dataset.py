@@ -5,7 +5,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, overload
@@ -24,10 +24,12 @@ class Dataset:
     Args:
         name: For people; not part of the fingerprint.
         queries: In a fixed order, with distinct ids.
+        record_keys: Keys that the source's records had, for messages; empty where it has none.
     """
 
     name: str
     queries: tuple[Query, ...]
+    record_keys: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         counts = Counter(query.id for query in self.queries)

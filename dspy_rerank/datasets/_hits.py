@@ -44,6 +44,7 @@ def _query(record: dict[str, Any], qrels: Qrels, where: str) -> Query:
         documents=documents,
         relevance=tuple(grades.get(str(document.id)) for document in documents),
         ideal=above_zero(grade for name, grade in grades.items() if name not in names),
+        judged=bool(grades),
     )
 
 

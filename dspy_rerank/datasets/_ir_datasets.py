@@ -116,4 +116,5 @@ def _query(
         documents=tuple(Document(texts[name], id=name, score=score) for name, score in ranking),
         relevance=tuple(grades.get(name) for name in names),
         ideal=above_zero(grade for name, grade in grades.items() if name not in names),
+        judged=bool(grades),
     )

@@ -17,7 +17,7 @@ from ._values import (
     read_id,
     read_list,
     read_objects,
-    read_text,
+    read_query,
     shown,
 )
 
@@ -30,6 +30,7 @@ class _Labels:
 
     relevance: tuple[Grade, ...]
     ideal: tuple[float, ...] = ()
+    judged: bool = False
 
 
 def read_jsonl(path: str | Path, *, inputs: Sequence[str] = ()) -> Dataset:
@@ -56,9 +57,18 @@ def from_records(
     name: str, records: Iterable[tuple[str, dict[str, Any]]], inputs: Sequence[str] = ()
 ) -> Dataset:
     """Read one query a record, each with the place where it stands."""
-    numbered = enumerate(records, start=1)
-    queries = (_query(record, str(n), inputs, where) for n, (where, record) in numbered)
-    return Dataset(name, tuple(queries))
+    placed: dict[str, tuple[str, Query]] = {}
+    keys: dict[str, None] = {}
+    for number, (where, record) in enumerate(records, start=1):
+        query = _query(record, str(number), inputs, where)
+        if query.id in placed:
+            raise DataError(
+                f"{where}: the id {query.id!r} is that of {placed[query.id][0]}, too; expected "
+                "distinct ids (a line without one goes by its number)."
+            )
+        placed[query.id] = where, query
+        keys.update(dict.fromkeys(record))
+    return Dataset(name, tuple(query for _, query in placed.values()), tuple(keys))
 
 
 def _query(record: dict[str, Any], number: str, inputs: Sequence[str], where: str) -> Query:
@@ -72,12 +82,13 @@ def _query(record: dict[str, Any], number: str, inputs: Sequence[str], where: st
         raise DataError(f"{where}: expected an object as 'inputs', got {shown(given)}.")
     return Query(
         id=read_id(record.get("id")) or number,
-        text=read_text(record, "query", where),
+        text=read_query(record, where),
         documents=documents,
         relevance=labels.relevance,
         inputs=pick_inputs(given, tuple(given), where) | pick_inputs(record, inputs, where),
         ideal=labels.ideal + _ideal(record, where),
         split=str(record.get("split") or ""),
+        judged=labels.judged,
     )
 
 
@@ -112,7 +123,8 @@ def _labels_by_id(given: Mapping[str, Any], documents: tuple[Document, ...], whe
     if grades and None in names:
         raise DataError(f"{where}: expected an id in every document, as the grades are by id.")
     relevance = tuple(grades.get(str(name)) for name in names)
-    return _Labels(relevance, above_zero(g for name, g in grades.items() if name not in names))
+    beyond = above_zero(g for name, g in grades.items() if name not in names)
+    return _Labels(relevance, beyond, any(grade is not None for grade in grades.values()))
 
 
 def _grade_inside(value: Any) -> Any:

@@ -28,6 +28,8 @@ class Query:
         inputs: Further inputs of the judge's signature, such as criteria, by name.
         ideal: Grades above 0 of documents that are not among the candidates; nDCG needs them.
         split: The split to which the source assigns the query; empty when to none.
+        judged: Whether anybody has judged any document, a candidate or not: only then does the
+            query count in means. Known from the grades, unless the source knows of more.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Query:
     inputs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     ideal: tuple[float, ...] = ()
     split: str = ""
+    judged: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.relevance) != len(self.documents):
@@ -44,6 +47,7 @@ class Query:
                 f"Query {self.id!r}: expected a grade for each of {len(self.documents)} documents "
                 f"(null where nobody has judged), got {len(self.relevance)}."
             )
+        object.__setattr__(self, "judged", self.judged or self.labelled or bool(self.ideal))
 
     @property
     def labelled(self) -> bool:

@@ -66,6 +66,7 @@ def _query(
         relevance=tuple(grades.get(name) for name in names),
         ideal=above_zero(grade for name, grade in grades.items() if name not in names),
         split=entry.split,
+        judged=True,
     )
 
 

@@ -28,10 +28,24 @@ def read_object(line: str, where: str) -> dict[str, Any]:
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(f"{where}: expected a JSON object, but {error}.") from error
+        said = json_problem(error)
+        raise DataError(f"{where}: expected a JSON object, but {said}.") from error
     if not isinstance(value, dict):
         raise DataError(f"{where}: expected a JSON object, got {shown(value)}.")
     return value
+
+
+def json_problem(error: json.JSONDecodeError) -> str:
+    """What is wrong with a line of JSON, and where in it; which line it is the caller knows."""
+    return f"{error.msg} at column {error.colno}"
+
+
+def read_query(record: Mapping[str, Any], where: str) -> str:
+    """The text of a query, which is not blank."""
+    text = read_text(record, "query", where)
+    if not text.strip():
+        raise DataError(f"{where}: the query is blank; expected a text to rank documents for.")
+    return text
 
 
 def read_text(record: Mapping[str, Any], key: str, where: str) -> str:

@@ -13,6 +13,7 @@ Kind: TypeAlias = Literal[
     "repeated query",
     "leak",
     "repeated document",
+    "repeated id",
     "contradiction",
     "nothing relevant",
     "unlabelled",
@@ -49,8 +50,9 @@ def check(dataset: Dataset) -> tuple[Problem, ...]:
     """All problems of a data set, the gravest kinds first; empty when none is found.
 
     Looks for labels that cannot be used or contradict each other, queries that are in several
-    splits or come twice, repeated documents, queries without labels or without anything relevant,
-    and labels that are nearly all alike. Texts are compared without case and spacing.
+    splits or come twice, repeated documents, different documents with one id, queries without
+    labels or without anything relevant, and labels that are nearly all alike. Texts are
+    compared without case and spacing.
     """
     return tuple(problem for find in CHECKS for problem in find(dataset))
 
@@ -113,19 +115,36 @@ def repeated_documents(dataset: Dataset) -> Iterator[Problem]:
             yield Problem("repeated document", message + more, (query.id,))
 
 
+def repeated_ids(dataset: Dataset) -> Iterator[Problem]:
+    """Different candidates of one query with the same id, which a TREC run cannot tell apart."""
+    for query in dataset:
+        texts: defaultdict[str, set[str]] = defaultdict(set)
+        for document in query.documents:
+            if document.id is not None:
+                texts[document.id].add(plain(document.text))
+        again = [name for name, found in texts.items() if len(found) > 1]
+        if again:
+            many = len(texts[again[0]])
+            message = f"query {query.id!r} has {many} different documents with the id {again[0]!r}"
+            more = f", and {len(again) - 1} more" if len(again) > 1 else ""
+            yield Problem("repeated id", message + more, (query.id,))
+
+
 def unlabelled(dataset: Dataset) -> Iterator[Problem]:
     """Queries that nobody has judged."""
-    queries = [query for query in dataset if not query.labelled]
+    queries = [query for query in dataset if not query.judged]
     if queries:
-        message = f"{len(queries)} queries have no grades; they teach and measure nothing"
+        many = "1 query has" if len(queries) == 1 else f"{len(queries)} queries have"
+        message = f"{many} no grades, which teaches and measures nothing"
         yield Problem("unlabelled", message, _ids(queries))
 
 
 def nothing_relevant(dataset: Dataset) -> Iterator[Problem]:
     """Judged queries without a relevant candidate, on which every order scores 0."""
-    queries = [query for query in dataset if query.labelled and not _relevant(query)]
+    queries = [query for query in dataset if query.judged and not _relevant(query)]
     if queries:
-        message = f"{len(queries)} queries have no candidate above 0; every order of them scores 0"
+        many = "1 query has" if len(queries) == 1 else f"{len(queries)} queries have"
+        message = f"{many} no candidate above 0, where every order scores 0"
         yield Problem("nothing relevant", message, _ids(queries))
 
 
@@ -144,6 +163,7 @@ CHECKS: tuple[Callable[[Dataset], Iterator[Problem]], ...] = (
     leaks,
     repeated_queries,
     repeated_documents,
+    repeated_ids,
     unlabelled,
     nothing_relevant,
     imbalance,

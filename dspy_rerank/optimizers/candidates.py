@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from ..errors import InputError
+from ..named import built
 from ..program import JUDGES, SORTERS
 from ..sorters import Consensus, Reranker
 
@@ -83,21 +84,11 @@ def _reranker(where: str, table: Mapping[str, Any]) -> Reranker:
     given = {key: value for key, value in table.items() if key not in ("name", PASSES)}
     judge = given.pop("judge", None)
     asked = dict(judge) if isinstance(judge, Mapping) else {"kind": judge}
-    made = _built(where, JUDGES, asked.pop("kind", None), **asked)
-    sorter = _built(where, SORTERS, given.pop("sorter", None), made, **given)
+    made = built(where, JUDGES, asked.pop("kind", None), **asked)
+    sorter = built(where, SORTERS, given.pop("sorter", None), made, **given)
     if PASSES not in table:
         return sorter
-    return _built(where, (Consensus,), "Consensus", sorter, passes=table[PASSES])
-
-
-def _built(where: str, classes: Sequence[type], name: Any, *arguments: Any, **settings: Any) -> Any:
-    known = {each.__name__: each for each in classes}
-    if name not in known:
-        raise InputError(f"{where}: {name!r} is none of {', '.join(known)}")
-    try:
-        return known[name](*arguments, **settings)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{where}, {name}: {error}") from None
+    return built(where, (Consensus,), "Consensus", sorter, passes=table[PASSES])
 
 
 def _words(table: Mapping[str, Any]) -> str:

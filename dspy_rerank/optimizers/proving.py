@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..evaluation import Evaluation, Progress, as_dataset, evaluate
 from ..memo import remembering
 from ..sorters import Reranker
+from ..unlabelled import measurable
 from .plain import PlainRun
 from .recipe import Recipe
 from .rows import COMPILED, PLAIN, UNCOMPILED, of_seed
@@ -82,7 +83,7 @@ def compile_and_prove(
         rows = _rows(student, best, runs, baseline)
         with remembering() if seeds > 1 else nullcontext():
             found = evaluate(rows, test, [metric], lm=lm, progress=measured)
-    _note(best.program, found, runs, test)
+    _note(best.program, found, runs, measurable(test))
     return Proven(best.program, found, runs, baseline)
 
 

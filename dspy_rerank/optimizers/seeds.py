@@ -14,10 +14,12 @@ from ..evaluation import as_dataset, rank_all, scored
 from ..memo import remembering
 from ..sorters import Reranker
 from ..types import Usage
+from ..unlabelled import measurable
 from .affording import most_calls
+from .counting import counting
 from .recipe import Recipe
 from .reuse import sharing_answers
-from .running import counting, in_a_line
+from .running import in_a_line
 
 LIMITS = ("max_calls", "max_cost", "timeout")
 """Options that all seeds have together."""
@@ -34,6 +36,7 @@ class SeedRun:
         program: What came out; ``None`` where it failed or was not run.
         value: On the validation queries, which alone decide what is kept.
         calls: To language models, those answered by DSPy's cache included.
+        cached: Those that it answered.
         failed: Why there is no program, in words.
         ranked: What ranking the validation queries once more took, where that was needed.
     """
@@ -42,6 +45,7 @@ class SeedRun:
     program: Reranker | None = None
     value: float = float("nan")
     calls: int = 0
+    cached: int = 0
     failed: str = ""
     ranked: Usage = field(default_factory=Usage)
 
@@ -55,7 +59,7 @@ class SeedRun:
         value = None if self.program is None else round(self.value, 6)
         return {
             "seed": self.seed, "validation": value, "kept": self.kept, "calls": self.calls,
-            "failed": self.failed,
+            "cached_calls": self.cached, "failed": self.failed,
         }  # fmt: skip
 
 
@@ -142,17 +146,19 @@ class _Compiling:
                 if first and isinstance(error, InputError):
                     raise
                 self.errors.append(error)
-                return SeedRun(seed, calls=counter.calls, failed=in_a_line(error))
+                return SeedRun(
+                    seed, calls=counter.calls, cached=counter.cached, failed=in_a_line(error)
+                )
             except KeyboardInterrupt:
                 if first:
                     raise
-                return SeedRun(seed, calls=counter.calls, failed=INTERRUPTED)
-        return SeedRun(seed, found, value, counter.calls, ranked=ranked)
+                return SeedRun(seed, calls=counter.calls, cached=counter.cached, failed=INTERRUPTED)
+        return SeedRun(seed, found, value, counter.calls, counter.cached, ranked=ranked)
 
     def _value(self, program: Reranker) -> tuple[float, Usage]:
         """On the validation queries, which rankings have told already unless questions have."""
         if self.measured_again:
-            val = as_dataset(self.sets["valset"])
+            val = measurable(as_dataset(self.sets["valset"]))
             row = scored("", rank_all(program, val), val, [self.metric])
             return fmean(row.values[self.metric]), row.usage
         return float(program.card["validation"]["compiled"]), Usage()

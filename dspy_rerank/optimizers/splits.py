@@ -8,14 +8,20 @@ from ..evaluation import as_dataset
 
 
 def parts(trainset: Any, valset: Any, seed: int) -> tuple[Any, Any]:
-    """Both sets; without a validation set, half of the training queries is taken for it.
+    """Both sets, without queries that nobody has judged; some of the first if there is no second.
+
+    Without a validation set, half of the training queries is taken for it.
 
     Raises:
-        InputError: There are too few queries to take any away.
+        InputError: There are too few queries to take any away, or no validation query has labels.
     """
-    train = as_dataset(trainset)
+    train = _judged(as_dataset(trainset))
     if valset is not None:
-        return train, as_dataset(valset)
+        given = as_dataset(valset)
+        val = _judged(given)
+        if len(given) and not len(val):
+            raise InputError(f"none of the {len(given)} validation queries has labels")
+        return train, val
     if len(train) < 4:
         raise InputError(
             f"{len(train)} training queries are too few to take validation queries from; "
@@ -23,6 +29,10 @@ def parts(trainset: Any, valset: Any, seed: int) -> tuple[Any, Any]:
         )
     train, val = train.split(0.5, 0.5, seed=seed)
     return train, val
+
+
+def _judged(data: Any) -> Any:
+    return data.filter(lambda query: query.judged)
 
 
 def joined(first: Any, second: Any) -> Any:

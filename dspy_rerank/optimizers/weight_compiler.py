@@ -22,6 +22,7 @@ from ..sorters import Reranker, ScoreSort
 from ..sorters.estimates import bounds
 from ..types import Usage
 from .card import compiled_on, cross_validation, spent
+from .counting import counting
 from .crossval import Nested, best_of, told
 from .splits import joined
 from .trials import SearchProgress
@@ -116,7 +117,7 @@ class WeightCompiler(Teleprompter):
         train = as_dataset(trainset)
         data = joined(train, as_dataset(valset)) if valset is not None else train
         data = data.filter(lambda query: query.labelled)
-        with dspy.context(lm=resolve_lm(self.lm)), remembering():
+        with dspy.context(lm=resolve_lm(self.lm)), remembering(), counting() as counter:
             judges, given = members(student)
             spare = self._spare(judges, data)
             heard = self._heard(student, [judge.ready() for judge in judges], data, spare)
@@ -127,7 +128,7 @@ class WeightCompiler(Teleprompter):
         incoming = fmean(baseline(data, [self.metric]).values[self.metric])
         compiled.card["validation"].update(about, incoming=round(incoming, 6))
         seconds = time.monotonic() - begun
-        bill = spent(heard.usage, seconds)
+        bill = spent(heard.usage, seconds, counter.cached)
         compiled.card.update(train=compiled_on(data), degraded=heard.lost, spent=bill)
         compiled.card.update(earlier(student.card, compiled.card))
         return compiled
@@ -231,7 +232,7 @@ def members(student: Reranker) -> tuple[list[Any], tuple[float, ...]]:
     if not isinstance(student, ScoreSort):
         raise InputError(
             f"{student!r} has no scores to weigh; expected ScoreSort(Panel([...])) or a ScoreSort "
-            "over one pointwise judge"
+            "over one pointwise judge (compile --sorter ScoreSort --judge PointwiseJudge)"
         )
     judge: Any = student.judge
     if not isinstance(judge, Panel):

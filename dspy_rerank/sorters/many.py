@@ -75,6 +75,7 @@ class ManyQueries:
         rest = {name: call[name] for name in call if name not in _OWN}
         listed: Any = call.get("documents")
         try:
+            check_keys(self, call)
             check_query(call.get("query"))
             documents = as_documents(listed, call.get("text"))
             check_top_k(call.get("top_k"), len(documents))
@@ -120,6 +121,21 @@ def _sharing(concurrency: int) -> Iterator[None]:
         yield
     finally:
         shared_limit.reset(token)
+
+
+def check_keys(reranker: Any, call: Mapping[str, Any]) -> None:
+    """Complain about a call that lacks its query or documents, or has an id that nothing takes."""
+    missing = next((name for name in ("query", "documents") if name not in call), None)
+    if missing:
+        raise InputError(
+            f"there is no {missing!r}; it has {', '.join(map(str, call)) or 'no keys'}"
+        )
+    wanted = reranker.judge.extra_inputs
+    if "id" in call and wanted is not None and "id" not in wanted:
+        raise InputError(
+            "unknown input 'id'; leave it out, or give dspy_rerank.stream an "
+            "Item(id, query, documents) of dspy_rerank.streaming, which comes back with its result"
+        )
 
 
 def as_call(query: Any, number: int) -> dict[str, Any]:

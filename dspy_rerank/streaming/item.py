@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 
 from ..documents import as_documents
+from ..errors import DataError, InputError
+from ..trec import check_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,20 @@ class Item:
     def cut(self, depth: int) -> "Item":
         """The query with its first candidates only."""
         return replace(self, documents=self.documents[:depth])
+
+    def for_run(self) -> "Item":
+        """The query, with a problem where a TREC run could not carry its ranking."""
+        if self.problem is not None:
+            return self
+        try:
+            documents = as_documents(self.documents)
+        except (TypeError, ValueError):
+            return self  # which its ranking will say
+        try:
+            check_names(self.id, documents)
+        except (InputError, DataError) as problem:
+            return replace(self, problem=problem)
+        return self
 
     def call(self) -> dict[str, Any]:
         """The keywords of a reranker's call.

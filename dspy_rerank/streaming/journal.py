@@ -11,6 +11,7 @@ from typing import IO, Any, Self
 
 import orjson
 
+from ..datasets._values import json_problem
 from ..errors import DataError, InputError
 from .index import Index, Known
 from .rows import run_lines
@@ -156,7 +157,8 @@ def _row(line: bytes, where: str) -> dict[str, Any]:
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise DataError(f"{where}: expected a row of results in JSON, but {error}") from None
+        said = json_problem(error)
+        raise DataError(f"{where}: expected a row of results in JSON, but {said}") from None
     if not isinstance(row, dict) or not {"id", "status"} <= row.keys():
         raise DataError(
             f"{where}: expected a row with id and status, as dspy-rerank rerank --out writes it; "

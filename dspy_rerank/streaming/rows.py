@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..errors import DataError
 from ..ranking import Ranked, Ranking
 from ..types import Document
 
@@ -62,12 +61,3 @@ def run_lines(row: Mapping[str, Any]) -> str:
         for item in row["ranking"]
     )
     return Ranking(query="", items=items, n=row["n"]).to_trec(row["id"])
-
-
-def problem_of_run(name: str, ranking: Ranking) -> DataError | None:
-    """Why a ranking cannot be written as a TREC run, if it cannot."""
-    try:
-        ranking.to_trec(name)
-    except DataError as error:
-        return error
-    return None

@@ -20,7 +20,6 @@ from .rows import (
     RANKED,
     STOPPED,
     failed_row,
-    problem_of_run,
     ranked_row,
     stopped_row,
 )
@@ -44,7 +43,7 @@ class Plan:
         retry_failed: Rank those queries again, and only those, that failed or are degraded.
         give_up: Queries in a row without a good ranking after which the run ends.
         judgments: Keep what the judge said in the rows.
-        trec: Whether rankings have to fit into a TREC run.
+        trec: Whether rankings have to fit into a TREC run; a query that does not fails unasked.
     """
 
     top_k: int | None = None
@@ -111,7 +110,7 @@ class _Run:
 
     def _wanted(self, items: Iterable[Item]) -> Iterator[Any]:
         """What of the input has to be ranked, so long as there is money for it."""
-        for item in items:
+        for item in (each.for_run() for each in items) if self._plan.trec else items:
             if not self._has_to_be_ranked(item):
                 continue
             if not self._affordable():
@@ -161,10 +160,7 @@ class _Run:
         row = self._row(item, result)
         self._journal.append(row, item.key)
         summary, status = self._summary, row["status"]
-        summary.add(status, _reason(row))
-        if result.ranking is not None:
-            summary.usage = summary.usage + result.ranking.usage
-            summary.unknowns += result.ranking.unknowns
+        summary.add(status, _reason(row), result.ranking)
         summary.spent = self._journal.cost
         self._bad = 0 if status in (RANKED, STOPPED) else self._bad + 1
         if self._report is not None:
@@ -180,9 +176,7 @@ class _Run:
         if ranking is not None and _stopped_by_run(ranking):
             self._stop(ranking.reasons[0])
             return stopped_row(item.id, ranking)
-        if ranking is not None and self._plan.trec:
-            error = problem_of_run(item.id, ranking)
-        if ranking is None or error is not None:
+        if ranking is None:
             return failed_row(item.id, item.query, error or DataError("no ranking"))
         return ranked_row(item.id, ranking, judgments=self._plan.judgments)
 

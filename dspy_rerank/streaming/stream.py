@@ -15,7 +15,7 @@ from ..defaults import resolve_lm
 from ..engine import shared_limit
 from ..options import Options, at_least
 from ..sorters import Reranker
-from ..sorters.many import as_call
+from ..sorters.many import as_call, check_keys
 from .item import Item
 from .streamed import OF_ONE_QUERY, Streamed
 from .window import Window
@@ -167,8 +167,10 @@ class Stream:
     async def _one(self, number: int, query: Any) -> Streamed:
         try:
             own = query.call() if isinstance(query, Item) else as_call(query, number)
+            call = {**self._common, **own}
+            check_keys(self._reranker, call)
             with dspy.context(**self._settings):
-                said = await self._reranker.acall(**{**self._common, **own})
+                said = await self._reranker.acall(**call)
         except OF_ONE_QUERY as error:
             return Streamed(number, query, error=error)
         return Streamed(number, query, said.ranking)

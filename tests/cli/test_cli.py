@@ -104,8 +104,10 @@ def test_rerank_uses_a_saved_program(tmp_path, capsys):
     ("content", "arguments", "says"),
     [
         ("", [], "no documents"),
-        ('{"text": "a"}\n{oops', ["--format", "jsonl"], "line 2"),
-        ('{"id": 1}', ["--format", "jsonl"], "documents[0]"),
+        ('{"text": "a"}\n{oops', ["--format", "jsonl"], "line 2: not JSON"),
+        ('{"id": "z", "text": null}', ["--format", "jsonl"], "line 1: the document is a mapping"),
+        ('{"text": 7}', ["--format", "jsonl"], "line 1: the text of the document is int"),
+        ('{"id": 1}', ["--format", "jsonl"], "line 1: the document is a mapping without a text"),
         ('{"id": 1}', ["--format", "jsonl", "--text", "body"], "no field 'body'"),
         ("a,b\n1,2", ["--format", "csv"], "no column"),
         ("a\nb", ["--program", "nowhere.json"], "no such file"),

@@ -102,3 +102,10 @@ def test_a_split_that_cannot_be_measured_on_is_refused(tmp_path, capsys, start, 
     code = main([*map(str, start), str(tmp_path / "p.json"), "--test-split", name])
     assert code != 0
     assert name in capsys.readouterr().err
+
+
+def test_the_bill_of_compiling_has_dollars_or_says_why_not(tmp_path, capsys, start):
+    out, _ = run(capsys, *start, tmp_path / "p.json")
+    (said,) = [line for line in out.splitlines() if line.startswith("compiling took ")]
+    assert " (0 more were in DSPy's cache) for " in said
+    assert "prompt tokens, cost unknown (no price is known for scripted/model), " in said

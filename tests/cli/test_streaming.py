@@ -239,3 +239,51 @@ def test_estimate_is_a_table_for_people(tmp_path, capsys, model):
     assert "4 queries of 3 candidates, 1 round, 12 passages read" in out
     assert "live" in out
     assert not model.engine.prompts
+
+
+def test_unknown_judgments_are_in_the_summary_and_a_warning(tmp_path, capsys):
+    dspy.configure(lm=scripted_lm("no idea"))
+    path, out = queries(tmp_path / "q.jsonl"), tmp_path / "o.jsonl"
+    code, _, err = run(capsys, "rerank", path, "--out", out)
+    assert code == 0
+    assert "4 ranked; 8 calls" in err
+    assert "cost unknown (no price is known for scripted/model); 4 unknown;" in err
+    assert "in 4 of 4 rankings not one judgment could be read" in err
+    out.unlink()
+    code, said, err = run(capsys, "rerank", path, "--out", out, "--json")
+    assert (code, json.loads(said)["unread"], json.loads(said)["unknowns"]) == (0, 4, 4)
+    assert "not one judgment could be read" in err
+
+
+def test_progress_says_unknowns_and_small_sums():
+    summary = Summary(ranked=10, unknowns=3, usage=Usage(calls=1, cost=3.2e-5))
+    assert told(summary, 5, None) == "2.0/s · 1 call · $0.000032 · 3 unknown"
+
+
+def test_documents_with_one_id_fail_before_a_run_is_asked_for(tmp_path, capsys, model):
+    twice = {"id": "x", "query": "q", "documents": [{"id": "a", "text": t} for t in ("one", "two")]}
+    path = queries(tmp_path / "q.jsonl")
+    path.write_text(path.read_text() + json.dumps(twice) + "\n")
+    code, _, err = run(capsys, "rerank", path, "--out", tmp_path / "o.run")
+    assert (code, len(model.engine.prompts)) == (1, 4)
+    assert "query 'x': documents 0 and 1 (from 0) both go by the id 'a'" in err
+    assert "4 ranked, 1 failed" in err
+    code, _, _ = run(capsys, "rerank", path, "--out", tmp_path / "o.jsonl")
+    assert code == 0
+
+
+def test_documents_with_one_id_fail_before_trec_is_asked_for(tmp_path, capsys, model):
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"id": "a", "text": "one"}\n{"id": "a", "text": "two"}\n')
+    code, out, err = run(capsys, "rerank", "q", path, "--trec", "7")
+    assert (code, out, model.engine.prompts) == (2, "", [])
+    assert "query '7': documents 0 and 1" in err
+
+
+def test_a_file_of_queries_without_out_says_so_and_does_not_wait(tmp_path, capsys, monkeypatch):
+    path = queries(tmp_path / "q.jsonl")
+    code, _, err = run(capsys, "rerank", path)
+    assert (code, "looks like a file of queries; add --out FILE" in err) == (2, True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    code, out, _ = run(capsys, "rerank", path, "-", "--json")
+    assert (code, json.loads(out)["query"]) == (0, str(path))

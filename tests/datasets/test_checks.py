@@ -34,6 +34,12 @@ def test_a_clean_set_has_no_problems():
         (query("2", " ONE", {"c": 1, "d": 0}, "test"), "leak"),
         (query("2", "two", [("a", 1), ("A", 1), ("b", 0)]), "repeated document"),
         (query("2", "two", {"a": 0, "b": 0}), "nothing relevant"),
+        (Query("2", "two", (Document("a"),), (None,), ideal=(1,)), "nothing relevant"),
+        (Query("2", "two", (Document("a"),), (None,), judged=True), "nothing relevant"),
+        (
+            Query("2", "two", (Document("a", id="x"), Document("b", id="x")), (0, 1)),
+            "repeated id",
+        ),
         (query("2", "two", {"a": None}), "unlabelled"),
         (query("2", "two", {"a": -1, "b": 1}), "bad label"),
         (query("2", "two", {"a": math.nan, "b": 1}), "bad label"),
@@ -55,3 +61,8 @@ def test_contradictions_within_a_query_and_between_queries():
 def test_overlap_of_two_sets():
     test = Dataset("test", (query("9", "ONE", {}), query("8", "new", {})))
     assert overlap(test, Dataset("train", (FINE,))) == ("ONE",)
+
+
+def test_one_document_twice_is_no_repeated_id():
+    twice = (Document("a", id="x"), Document("A ", id="x"), Document("b"), Document("c"))
+    assert kinds(FINE, Query("2", "two", twice, (1, 1, 0, 0))) == ["repeated document"]

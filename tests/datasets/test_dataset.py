@@ -117,3 +117,11 @@ def test_the_fingerprint_follows_the_content_and_nothing_else():
         dataset(*data[:9], query(9, text="other")),
     ]
     assert len({other.fingerprint for other in [data, *others]}) == 7
+
+
+def test_a_query_is_judged_by_any_grade_and_stays_so_when_it_is_cut():
+    documents = (Document("a"), Document("b"))
+    assert not Query("1", "q", documents, (None, None)).judged
+    assert Query("1", "q", documents, (None, 0)).judged
+    assert Query("1", "q", documents, (None, None), ideal=(2,)).judged
+    assert Query("1", "q", documents, (None, 0)).cut(1).judged

@@ -94,3 +94,31 @@ def test_a_missing_input_is_named(tmp_path):
     path = written(tmp_path, {"query": "q", "documents": []})
     with pytest.raises(DataError, match="criteria"):
         read_jsonl(path, inputs=["criteria"])
+
+
+def test_two_lines_with_one_id_are_both_named(tmp_path):
+    one = {"id": "a", "query": "q", "documents": []}
+    path = written(tmp_path, one, {**one, "id": "b"}, one)
+    with pytest.raises(DataError, match=r"line 3: the id 'a' is that of .*line 1, too"):
+        load(path)
+
+
+def test_a_blank_query_is_named_by_its_line(tmp_path):
+    with pytest.raises(DataError, match="line 2: the query is blank"):
+        load(written(tmp_path, {"query": "q", "documents": []}, {"query": " ", "documents": []}))
+
+
+def test_broken_json_has_one_line_number(tmp_path):
+    path = written(tmp_path, {"query": "q", "documents": []}, '{"query": oops}')
+    with pytest.raises(DataError, match=r"line 2: .*Expecting value at column 11\.$"):
+        load(path)
+
+
+def test_the_keys_of_all_lines_are_known(tmp_path):
+    one, two = {"query": "q", "documents": []}, {"query": "p", "documents": [], "labels": []}
+    assert load(written(tmp_path, one, two)).record_keys == ("query", "documents", "labels")
+
+
+def test_grades_of_documents_that_are_not_candidates_make_a_query_judged(tmp_path):
+    line = {"query": "q", "documents": [{"id": "a", "text": "x"}], "relevance": {"b": 0}}
+    assert load(written(tmp_path, line))[0].judged

@@ -103,8 +103,11 @@ def test_a_query_of_another_shape_says_what_was_expected():
 GOOD = {"query": "q", "documents": ["a", "b"]}
 BAD = {
     "query 2: query is blank": {**GOOD, "query": " "},
-    "query 2: query is NoneType": {"documents": ["a"]},
-    "query 2: documents must be a list": {"query": "q"},
+    "query 2: there is no 'query'; it has q, documents": {"q": "a", "documents": ["a"]},
+    "query 2: there is no 'documents'; it has query": {"query": "q"},
+    "query 2: documents must be a list": {**GOOD, "documents": None},
+    "query 2: query is NoneType": {**GOOD, "query": None},
+    "query 2: unknown input 'id'; .*Item": {**GOOD, "id": 7},
     r"query 2: documents\[1\] is int": {**GOOD, "documents": ["a", 7]},
     "query 2: top_k is -1": {**GOOD, "top_k": -1},
     "query 2: deadline=-1": {**GOOD, "deadline": -1},

@@ -4,6 +4,7 @@ Arguments: the file of results, how many queries there are, and from which on th
 that the run cannot end before it is killed.
 """
 
+import signal
 import sys
 import time
 
@@ -26,6 +27,7 @@ def queries(count):
 
 
 def main(path, count):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     reranker = dr.ScoreSort(dr.FunctionJudge(judge, "pointwise"))
 
     def report(summary):

@@ -8,8 +8,9 @@ import pytest
 
 import dspy_rerank as dr
 from dspy_rerank.errors import InputError, ModelError
-from dspy_rerank.streaming import Item, identity_of, stream
+from dspy_rerank.streaming import Item, Summary, identity_of, stream
 from dspy_rerank.testing import scripted_lm
+from dspy_rerank.types import Usage
 from tests.streaming.builders import by_length, items, priced_lm, results
 
 
@@ -203,3 +204,41 @@ def test_memory_does_not_grow_with_a_language_model_either():
         most_memory(work(50))
         few, many = most_memory(work(100)), most_memory(work(400))
     assert 0 < many < 2 * few + 150_000  # a kept query would add megabytes
+
+
+def test_rankings_without_one_readable_judgment_are_counted_and_ranked(tmp_path):
+    summary, rows = results(tmp_path / "o.jsonl", items(3), graded(), scripted_lm("no idea"))
+    assert (summary.ranked, summary.degraded, summary.unread) == (3, 0, 3)
+    assert summary.unknowns == sum(row["unknowns"] for row in rows) == 9
+    assert summary.whole
+    assert "9 unknown" in str(summary)
+    assert "3 of 3 rankings" in summary.warning()
+    assert summary.to_dict()["unread"] == 3
+
+
+def test_a_ranking_with_one_readable_judgment_is_not_unread(tmp_path):
+    lm = scripted_lm(lambda prompt: "2" if "passage 0" in prompt else "no idea")
+    summary, _ = results(tmp_path / "o.jsonl", items(2), graded(), lm)
+    assert (summary.unknowns, summary.unread, summary.warning()) == (4, 0, "")
+
+
+def test_queries_that_a_run_cannot_carry_fail_before_they_are_asked(tmp_path):
+    twice = [{"id": "a", "text": "one"}, {"id": "a", "text": "two"}]
+    spaced = [{"id": "a b", "text": "one"}, {"id": "c", "text": "two"}]
+    queries = [Item("twice", "q", twice), Item("spaced", "q", spaced), *items(1)]
+    lm = scripted_lm("2")
+    summary, rows = results(tmp_path / "o.jsonl", queries, graded(), lm, trec=True, in_order=True)
+    assert (summary.ranked, summary.failed) == (1, 2)
+    assert [row["error"]["type"] for row in rows[:2]] == ["InputError", "DataError"]
+    assert "query 'twice': documents 0 and 1" in rows[0]["error"]["message"]
+    assert len(lm.engine.prompts) == 3
+    again, _ = results(tmp_path / "o.jsonl", queries, graded(), lm, trec=True)
+    assert (again.skipped, again.bad_before) == (3, 2)
+
+
+def test_a_cost_that_is_not_known_has_its_reason():
+    unknown = Usage(calls=1, cost=None, cost_reason="no price is known for x")
+    assert "1 call (0 cached), 0 tokens, cost unknown (no price is known for x)" in str(
+        Summary(ranked=1, usage=unknown)
+    )
+    assert "$0.000032" in str(Summary(usage=Usage(calls=2, cost=3.2e-5)))

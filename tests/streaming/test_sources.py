@@ -243,3 +243,13 @@ def test_options_that_do_not_fit_are_refused(tmp_path, name, options, error, say
     (tmp_path / "q.jsonl").write_text("")
     with pytest.raises(error, match=says):
         list(open_source(tmp_path / name, **options).items())
+
+
+def test_a_blank_query_is_a_problem_with_its_line_and_its_own_id(tmp_path):
+    (tmp_path / "q.jsonl").write_text('\n{"id": "x", "query": " ", "documents": ["a"]}\n')
+    (item,) = open_source(tmp_path / "q.jsonl").items()
+    assert item.id == "x"
+    assert "line 2: the query is blank" in str(item.problem)
+    (tmp_path / "q.csv").write_text("query_id,query,document\ny, ,a\n")
+    (item,) = open_source(tmp_path / "q.csv").items()
+    assert (item.id, "line 2: the query is blank" in str(item.problem)) == ("y", True)

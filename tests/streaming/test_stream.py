@@ -173,3 +173,23 @@ def test_common_keywords_give_way_to_a_querys_own():
 def test_a_limit_that_lets_nothing_through_is_refused(options):
     with pytest.raises(InputError, match=next(iter(options))):
         dr.stream(by_length(), QUERIES, **options)
+
+
+def test_a_query_without_its_keys_says_what_came():
+    (found,) = dr.stream(by_length(), [{"q": "a", "documents": ["a"]}])
+    assert "there is no 'query'; it has q, documents" in str(found.error)
+
+
+def test_an_id_is_told_where_it_goes():
+    judge = dr.ScoreSort(dr.PointwiseJudge())
+    (found,) = dr.stream(judge, [{"id": 7, **QUERIES[0]}], lm=scripted_lm("2"))
+    assert "unknown input 'id'" in str(found.error)
+    assert "Item(id, query, documents)" in str(found.error)
+
+
+def test_a_result_is_shown_without_its_documents():
+    many = {"query": "q", "documents": ["long text"] * 1000}
+    found = [*dr.stream(by_length(), [many, {"query": " " * 500, "documents": []}], in_order=True)]
+    assert repr(found[0]).startswith("<Streamed 0: <Ranking of 1000/1000: ")
+    assert repr(found[1]).startswith("<Streamed 1: no ranking: InputError: query is blank")
+    assert all(len(repr(each)) < 250 for each in found)

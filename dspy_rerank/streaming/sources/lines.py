@@ -5,7 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...datasets._values import pick_inputs, read_id, read_list, read_object, shown
+from ...datasets._values import (
+    pick_inputs,
+    read_id,
+    read_list,
+    read_object,
+    read_query,
+    shown,
+)
 from ...errors import DataError
 from ...trec import numbered_lines
 from ..item import Item
@@ -34,9 +41,19 @@ def _items(numbered: Iterable[tuple[int, str]], name: str, inputs: Sequence[str]
     for place, (number, line) in enumerate(numbered, start=1):
         where = f"{name}, line {number}"
         try:
-            yield read_item(read_object(line, where), str(place), where, inputs)
+            record = read_object(line, where)
         except DataError as problem:
             yield Item(str(place), None, problem=problem)
+        else:
+            yield item_of(record, str(place), where, inputs)
+
+
+def item_of(record: Mapping[str, Any], number: str, where: str, inputs: Sequence[str] = ()) -> Item:
+    """A record as a query to rank, or with the problem for which it cannot be."""
+    try:
+        return read_item(record, number, where, inputs)
+    except DataError as problem:
+        return Item(read_id(record.get("id")) or number, record.get("query"), problem=problem)
 
 
 def read_item(
@@ -45,14 +62,14 @@ def read_item(
     """A record as a query to rank; its labels, if it has any, are left aside.
 
     Raises:
-        DataError: It has no documents, or inputs that cannot be read.
+        DataError: It has no query or documents, or inputs that cannot be read.
     """
     given = record.get("inputs") or {}
     if not isinstance(given, Mapping):
         raise DataError(f"{where}: expected an object as 'inputs', got {shown(given)}.")
     return Item(
         id=read_id(record.get("id")) or number,
-        query=record.get("query"),
+        query=read_query(record, where),
         documents=read_list(record, "documents", where),
         inputs=pick_inputs(given, tuple(given), where) | pick_inputs(record, inputs, where),
         top_k=record.get("top_k"),

@@ -7,12 +7,12 @@ from typing import Any
 
 from ...datasets._csv import TEXT_COLUMNS, table_rows
 from ...datasets._parquet import parquet_rows
-from ...datasets._values import pick_inputs, read_id, read_number
+from ...datasets._values import pick_inputs, read_id, read_number, read_query
 from ...errors import DataError
 from ...types import Document
 from ..index import Index, Known
 from ..item import Item
-from .lines import read_item
+from .lines import item_of
 
 Row = Mapping[str, Any]
 Placed = tuple[str, Row]
@@ -31,10 +31,7 @@ def of_parquet(path: Path, inputs: Sequence[str] = ()) -> Iterator[Item]:
 def of_nested_parquet(path: Path, inputs: Sequence[str] = ()) -> Iterator[Item]:
     """The queries of a Parquet file with the columns query and documents."""
     for number, (where, row) in enumerate(parquet_rows(path), start=1):
-        try:
-            yield read_item(row, str(number), where, inputs)
-        except DataError as problem:
-            yield Item(str(number), None, problem=problem)
+        yield item_of(row, str(number), where, inputs)
 
 
 def _grouped(rows: Iterable[Placed], inputs: Sequence[str]) -> Iterator[Item]:
@@ -62,7 +59,8 @@ def _item(placed: Sequence[Placed], number: str, inputs: Sequence[str]) -> Item:
     name = read_id(first.get("query_id")) or number
     try:
         documents = tuple(_document(row, place) for place, row in placed)
-        return Item(name, first.get("query"), documents, pick_inputs(first, inputs, where))
+        query = read_query(first, where)
+        return Item(name, query, documents, pick_inputs(first, inputs, where))
     except DataError as problem:
         return Item(name, first.get("query"), problem=problem)
 
