@@ -100,7 +100,7 @@ class Meter:
         if limits.max_cost is not None and self._spent.cost >= limits.max_cost:
             return f"{self.name}max_cost={limits.max_cost} was reached"
         left = self.seconds_left()
-        return f"deadline={limits.deadline}s was reached" if left is not None and left <= 0 else ""
+        return limits.late if left is not None and left <= 0 else ""
 
     def try_hold(self, worst: Amount) -> tuple[str, bool]:
         """Hold the most that a call can take.

@@ -16,7 +16,7 @@ from .budget import Allowance, LimitReached, Meter, allowance, shared_meter
 from .errors import Crowded, Deferred, RerankError
 from .judges.parts import in_parts
 from .judges.presenting import rollouts
-from .judges.protocol import Judge, Question
+from .judges.protocol import Answer, Judge, Question
 from .options import Options
 from .together import all_or_cancel
 from .types import Group, Judgment, Outcome, Plan, Usage
@@ -176,18 +176,19 @@ class Engine:
         for _ in range(self.options.retries):
             if judgment.known or self._stopped:
                 break
-            judgment = await self._ask(replace(question, complaint=complaint(judgment)))
+            again = await self._ask(replace(question, complaint=complaint(judgment)))
+            if not again.asks:  # a limit forbids it: what was said stays
+                break
+            judgment = again
         return judgment.at(shown)
 
     async def _ask(self, question: Question) -> Judgment:
         """One answer, trying again after passing failures."""
         for attempt in range(self.options.error_retries + 1):
             try:
-                return await self._attempt(question)
-            except _DeadlineError:
-                return self._stop(question, f"deadline={self.options.deadline}s was reached")
+                return await self._attempt(question, attempt)
             except LimitReached as limit:
-                return self._stop(question, str(limit))
+                return self._stop(question, str(limit), attempt)
             except Deferred:
                 raise
             except Exception as error:
@@ -200,19 +201,27 @@ class Engine:
                 await self._wait(attempt, getattr(error, "retry_after", None))
         raise AssertionError("the last attempt returns or raises")
 
-    async def _attempt(self, question: Question) -> Judgment:
+    async def _attempt(self, question: Question, asked: int) -> Judgment:
         """One answer, within the deadline; waiting for a place among others counts, too."""
-        async with _Until(self._meter.seconds_left()), self._limit:
-            reason = self._stopped or self._meter.start_call()
-            if reason:
-                return self._stop(question, reason)
-            token = allowance.set(Allowance(self._meter))
-            try:
-                answer = await self.judge.ask(question)
-            finally:
-                allowance.reset(token)
+        try:
+            async with _Until(self._meter.seconds_left()), self._limit:
+                reason = self._stopped or self._meter.start_call()
+                if reason:
+                    return self._stop(question, reason, asked)
+                asked += 1
+                answer = await self._put(question)
+        except _DeadlineError:
+            return self._stop(question, self.options.late, asked)
         self._meter.add(answer.usage)
         return answer.judgment
+
+    async def _put(self, question: Question) -> Answer:
+        """Put the question to the judge, whose calls are counted."""
+        token = allowance.set(Allowance(self._meter))
+        try:
+            return await self.judge.ask(question)
+        finally:
+            allowance.reset(token)
 
     async def _wait(self, attempt: int, asked: float | None) -> None:
         """Full jitter on an exponential ceiling, never past the deadline."""
@@ -221,13 +230,13 @@ class Engine:
         left = self._meter.seconds_left()
         await asyncio.sleep(seconds if left is None else max(0.0, min(seconds, left)))
 
-    def _stop(self, question: Question, reason: str) -> Judgment:
+    def _stop(self, question: Question, reason: str, asked: int) -> Judgment:
         """Nothing more is asked: the plan goes on to its end with unknowns."""
         self._stopped = self._stopped or reason
-        return self._silence(tuple(range(len(question.passages))))
+        return self._silence(tuple(range(len(question.passages))), int(asked > 0))
 
-    def _silence(self, group: Group) -> Judgment:
-        return Judgment(self.judge.kind, group, "unknown", reason=self._stopped, asks=0)
+    def _silence(self, group: Group, asks: int = 0) -> Judgment:
+        return Judgment(self.judge.kind, group, "unknown", reason=self._stopped, asks=asks)
 
 
 def _key(shown: Group, rollout: int) -> Group:

@@ -62,6 +62,13 @@ class Options:
         if self.on_error not in ("original", "raise"):
             raise InputError(f"on_error={self.on_error!r}; expected 'original' or 'raise'")
 
+    @property
+    def late(self) -> str:
+        """Why a ranking has stopped at its deadline, which is said with the figures that count."""
+        seconds = self.deadline or 0.0
+        said = f"{seconds:.3g}" if seconds < 1 else f"{round(seconds, 2):.9g}"
+        return f"deadline={said}s was reached"
+
 
 MOST = 1000
 """Passes and the like: more than anybody means, and few enough to plan before a limit is met."""

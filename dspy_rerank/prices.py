@@ -117,9 +117,10 @@ def price_of(lm: Any) -> Price:
 
 
 def name_of(lm: Any) -> str:
-    """What the user calls an LM: a group of deployments by its alias and their models."""
+    """What the user calls an LM: by its alias, a group of deployments with their models."""
     called = getattr(getattr(lm, "engine", None), "called", None)
-    return called[0] if called else str(getattr(lm, "model", type(lm).__name__))
+    own = getattr(lm, "alias", None) or getattr(lm, "model", type(lm).__name__)
+    return called[0] if called else str(own)
 
 
 def _setting(lm: Any) -> str:

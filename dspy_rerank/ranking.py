@@ -6,7 +6,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, overload
 
-from .shown import dollars, lines, page
+from .shown import bill, lines, page
 from .trec import run_line
 from .types import Document, Judgment, Usage
 
@@ -56,6 +56,8 @@ class Ranking(Sequence[Ranked]):
         degraded: The order is not what the sorter would have found with every answer: the model
             failed (then it is the incoming order) or a limit was reached.
         reasons: Why it is degraded.
+        notes: What to know of a ranking that is whole, such as evidence that was asked for and not
+            given.
         n: How many documents came in.
         evidence: How answers were taken out of the model.
         truncated: Positions of documents that were cut for the judge.
@@ -72,6 +74,7 @@ class Ranking(Sequence[Ranked]):
     evidence: str = ""
     truncated: tuple[int, ...] = ()
     confidence_threshold: float | None = None
+    notes: tuple[str, ...] = ()
 
     @overload
     def __getitem__(self, place: int) -> Ranked: ...
@@ -109,8 +112,19 @@ class Ranking(Sequence[Ranked]):
 
     @property
     def unknowns(self) -> int:
-        """How many judgments could not be read."""
+        """How many judgments say nothing: could not be read, were not asked for or cut short."""
         return sum(not judgment.known for judgment in self.judgments)
+
+    @property
+    def unasked(self) -> int:
+        """How many of the unknowns were never asked, as a limit had been reached."""
+        return sum(not (judgment.known or judgment.asks) for judgment in self.judgments)
+
+    @property
+    def cut_short(self) -> int:
+        """How many of the unknowns a limit ended when they had been asked, wholly or in part."""
+        asked = [judgment for judgment in self.judgments if judgment.asks and not judgment.known]
+        return sum(judgment.reason.endswith(self.reasons) for judgment in asked)
 
     @property
     def repaired(self) -> int:
@@ -133,9 +147,12 @@ class Ranking(Sequence[Ranked]):
             "n": self.n,
             "ranking": [_row(item) for item in self.items],
             "unknowns": self.unknowns,
+            "unasked": self.unasked,
+            "cut_short": self.cut_short,
             "repaired": self.repaired,
             "degraded": self.degraded,
             "reasons": list(self.reasons),
+            "notes": list(self.notes),
             "evidence": self.evidence,
             "truncated": list(self.truncated),
             "confidence_threshold": self.confidence_threshold,
@@ -195,28 +212,7 @@ class Ranking(Sequence[Ranked]):
 
     def summary(self) -> str:
         """One line: what it cost and whether anything went wrong."""
-        used = self.usage
-        why = f" ({used.cost_reason})" if used.cost_reason else ""
-        money = f"cost unknown{why}" if used.cost is None else f"${dollars(used.cost)}"
-        tokens = used.prompt_tokens + used.completion_tokens
-        parts = [
-            f"{used.calls} calls ({used.cached_calls} cached), {used.rounds} rounds",
-            f"{tokens} tokens, {money}, {used.seconds:.1f} s",
-        ]
-        if used.failed_calls:
-            parts.append(f"{used.failed_calls} failed tries")
-        if self.unknowns:
-            parts.append(f"{self.unknowns} unknown")
-        if self.repaired:
-            parts.append(f"{self.repaired} repaired")
-        if self.truncated:
-            parts.append(f"{len(self.truncated)} truncated")
-        if self.low_confidence:
-            least = f"confidence below {self.confidence_threshold:g}"
-            parts.append(f"{len(self.low_confidence)} with {least} (?)")
-        if self.degraded:
-            parts.append(f"DEGRADED: {'; '.join(self.reasons)}")
-        return "; ".join(parts)
+        return bill(self)
 
     def plot(self, most: int | None = 30) -> Any:
         """What moved, by how much, how sure: :func:`dspy_rerank.seeing.moves`."""

@@ -15,6 +15,51 @@ def dollars(cost: float) -> str:
     return f"{cost:.{max(4, 1 - math.floor(math.log10(cost)))}f}" if cost else "0"
 
 
+def count(n: int, noun: str) -> str:
+    """A number and what is counted: ``1 round``, ``1,200 calls``, ``3 queries``."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else many}"
+
+
+def bill(ranking: "Ranking") -> str:
+    """One line: what a ranking cost and whether anything went wrong."""
+    used = ranking.usage
+    why = f" ({used.cost_reason})" if used.cost_reason else ""
+    money = f"cost unknown{why}" if used.cost is None else f"${dollars(used.cost)}"
+    tokens = used.prompt_tokens + used.completion_tokens
+    calls = f"{count(used.calls, 'call')} ({used.cached_calls} cached)"
+    parts = [
+        f"{calls}, {count(used.rounds, 'round')}",
+        f"{count(tokens, 'token')}, {money}, {used.seconds:.1f} s",
+    ]
+    if used.failed_calls:
+        parts.append(
+            "1 failed try" if used.failed_calls == 1 else f"{used.failed_calls} failed tries"
+        )
+    return "; ".join([*parts, *_remarks(ranking)])
+
+
+def _remarks(ranking: "Ranking") -> list[str]:
+    """What went wrong, or is worth knowing; nothing of most rankings."""
+    least = f"confidence below {ranking.confidence_threshold or 0.0:g}"
+    said = [
+        f"{ranking.unknowns} unknown{_unanswered(ranking)}" if ranking.unknowns else "",
+        f"{ranking.repaired} repaired" if ranking.repaired else "",
+        f"{len(ranking.truncated)} truncated" if ranking.truncated else "",
+        f"{len(ranking.low_confidence)} with {least} (?)" if ranking.low_confidence else "",
+        *ranking.notes,
+        f"DEGRADED: {'; '.join(ranking.reasons)}" if ranking.degraded else "",
+    ]
+    return [part for part in said if part]
+
+
+def _unanswered(ranking: "Ranking") -> str:
+    """How many of the unknowns are no unreadable answers, in brackets."""
+    counts = {"not asked": ranking.unasked, "cut short": ranking.cut_short}
+    told = ", ".join(f"{n} {what}" for what, n in counts.items() if n)
+    return f" ({told})" if told else ""
+
+
 def lines(ranking: "Ranking", width: int) -> list[str]:
     """A heading and one line a document, cut to a width in characters."""
     head = f"{'rank':>4} {'was':>4} {'score':>8}  document"

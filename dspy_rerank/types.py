@@ -64,7 +64,8 @@ class Judgment:
             passage is relevant.
         reason: Why the judgment is unknown, what was repaired, or why there is no confidence.
         raw: The model's answer as it came, for the audit trail.
-        asks: How many questions this judgment combines (2 for a swapped pair).
+        asks: How many questions this judgment combines (2 for a swapped pair); 0 where a limit was
+            reached before the first.
         cut: Members of the group whose end the judge did not see, for want of context.
     """
 

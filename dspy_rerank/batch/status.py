@@ -17,6 +17,7 @@ class Status:
         degraded: Those of them whose ranking is degraded.
         rounds: Rounds that were sent so far.
         batches: Batches that were sent so far.
+        unsent: Batches that the provider is not known to have; the next collect sends them.
         open: Batches that the provider works on.
         requests: That were put so far.
         answered: With an answer.
@@ -36,6 +37,7 @@ class Status:
     degraded: int
     rounds: int
     batches: int
+    unsent: int
     open: int
     requests: int
     answered: int
@@ -63,7 +65,9 @@ class Status:
         lines = [
             f"{self.ranked} of {self.queries} queries ranked"
             + (f", {self.degraded} of them degraded" if self.degraded else ""),
-            f"round {self.rounds}; batches: {self.batches} sent, {self.open} open"
+            f"round {self.rounds}; batches: {self.batches} sent, "
+            + (f"{self.unsent} not sent yet, " if self.unsent else "")
+            + f"{self.open} open"
             + (f" ({self.ready} ready)" if self.ready is not None else ""),
             f"{self.answered} of {self.requests} requests answered"
             + (f", {self.lost} lost" if self.lost else "")
@@ -81,8 +85,10 @@ def status_of(store: Store, folder: str, max_cost: float | None) -> Status:
         "SELECT count(*), count(result), coalesce(sum(degraded), 0) FROM queries"
     )
     rounds, batches, open_ = store.count(
-        "SELECT coalesce(max(round), 0), count(*), coalesce(sum(state = 'open'), 0) FROM batches"
+        "SELECT coalesce(max(round), 0), count(*), coalesce(sum(state = 'open'), 0) FROM batches "
+        "WHERE state NOT IN ('planned', 'creating')"
     )
+    (unsent,) = store.count("SELECT count(*) FROM batches WHERE state IN ('planned', 'creating')")
     requests, answered, lost, read, written = store.count(
         "SELECT count(*), count(answer), coalesce(sum(status != 200), 0), "
         "coalesce(sum(read), 0), coalesce(sum(written), 0) FROM requests"
@@ -92,6 +98,6 @@ def status_of(store: Store, folder: str, max_cost: float | None) -> Status:
     )
     (worst,) = store.count("SELECT coalesce(sum(worst), 0.0) FROM requests WHERE answer IS NULL")
     return Status(
-        folder, queries, ranked, degraded, rounds, batches, open_, requests, answered, lost, read,
-        written, None if unpriced else cost, worst, max_cost,
+        folder, queries, ranked, degraded, rounds, batches, unsent, open_, requests, answered, lost,
+        read, written, None if unpriced else cost, worst, max_cost,
     )  # fmt: skip

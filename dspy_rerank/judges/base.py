@@ -57,7 +57,8 @@ class SignatureJudge(Fitting, Deciding, Weighing, dspy.Module):
         reasoning: Ask for an explanation before the answer; then ``auto`` does not go by tokens,
             which the explanation has all but decided.
         adapter: A DSPy adapter for these calls only; ``None`` is the compact one.
-        temperature: Of every call; ``None`` leaves it to the model.
+        temperature: Of every call; ``None`` leaves it to the model. Zero gives way where DSPy wants
+            a further answer of an LM (``dspy.BestOfN``, optimizers), which at zero it cannot give.
         max_tokens: Of every call; ``None`` leaves it to the model.
         calibration: Of confidences, as :meth:`calibrate` stores it.
         anchors: Of a decision model's answers: ``threshold``, ``cuts`` or ``weights``, as

@@ -103,7 +103,7 @@ class Fitting:
             adapter=self.adapter or self._adapter(),
             signature=reminding(signature) if question.complaint else signature,
             inputs=self._inputs(question),
-            config=self._config(question),
+            config=unpinned(self._config(question), lm),
         )
 
     async def _put(self, question: Question, call: Call) -> Answer:
@@ -117,3 +117,16 @@ class Fitting:
 
     def _config(self, question: Question) -> dict[str, Any]:
         raise NotImplementedError
+
+
+def unpinned(config: dict[str, Any], lm: Any) -> dict[str, Any]:
+    """A call's configuration, without a temperature of 0 for an LM that is to answer otherwise.
+
+    DSPy asks for a further answer by a copy with a ``rollout_id`` and a temperature of its own;
+    pinned to 0, that would be the answer that is known, and a warning.
+    """
+    own = getattr(lm, "kwargs", None) or {}
+    again = own.get("rollout_id") is not None and own.get("temperature")
+    if not again or config.get("temperature") != 0:
+        return config
+    return {name: value for name, value in config.items() if name != "temperature"}

@@ -83,7 +83,8 @@ class PairwiseJudge(SignatureJudge):
         if len(judgments) == 1:
             return replace(first, group=group)
         raw = "\n".join(judgment.raw for judgment in judgments)
-        both = replace(first, group=group, raw=raw, asks=len(judgments))
+        asks = sum(judgment.asks for judgment in judgments)
+        both = replace(first, group=group, raw=raw, asks=asks)
         lost = next((judgment for judgment in judgments if not judgment.known), None)
         if lost is not None:
             why = f"one order was not answered: {lost.reason}"

@@ -12,7 +12,7 @@ from .. import calls
 from ..errors import InputError
 from ..settings import Settings
 from ..types import Failure, Group, Judgment, Kind
-from .protocol import Answer, Judge, Question
+from .protocol import Answer, Question, checked_judge
 
 
 class Panel(dspy.Module):
@@ -30,11 +30,7 @@ class Panel(dspy.Module):
 
     def __init__(self, judges: Sequence[Any], *, weights: Sequence[float] | None = None):
         super().__init__()
-        self.judges = list(judges)
-        for judge in self.judges:
-            if not isinstance(judge, Judge) or judge.kind != "pointwise":
-                kind = getattr(judge, "kind", type(judge).__name__)
-                raise InputError(f"judges hold a {kind}; expected pointwise judges")
+        self.judges = [checked_judge(judge, ("pointwise",), "Panel") for judge in judges]
         given = [1.0] * len(self.judges) if weights is None else [float(w) for w in weights]
         self.settings = Settings(weights=self._checked(given))
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from ..errors import InputError
 from ..types import Failure, Group, Judgment, Kind, Usage
 
 
@@ -75,6 +76,30 @@ class Judge(Protocol):
     def failure(self, error: BaseException) -> Failure:
         """Whether an error of ``ask`` is worth another try."""
         ...
+
+
+def checked_judge(judge: Any, kinds: Sequence[Kind] = (), user: str = "") -> Any:
+    """The judge, once it is clear that it is one and of a kind that fits.
+
+    Args:
+        judge: As it was given.
+        kinds: Those that fit; none given is any.
+        user: What it is for, such as ``ScoreSort``.
+
+    Raises:
+        InputError: It is a class, no judge at all, or of another kind.
+    """
+    if isinstance(judge, type):
+        name = judge.__name__
+        raise InputError(f"expected a judge, got the class {name}; did you mean {name}()?")
+    if not isinstance(judge, Judge):
+        raise InputError(
+            f"judge is {type(judge).__name__}; expected a judge such as PairwiseJudge() or "
+            "FunctionJudge(fn)"
+        )
+    if kinds and judge.kind not in kinds:
+        raise InputError(f"{user} cannot use a {judge.kind} judge; it needs {' or '.join(kinds)}")
+    return judge
 
 
 @runtime_checkable

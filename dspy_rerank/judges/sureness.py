@@ -1,6 +1,7 @@
 """How sure a judge's model was of an answer: by its tokens, or by its own statement."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from ..reading.answers import claimed_at
 from ..types import Judgment
 
 CONFIDENCE = "confidence"
+NO_CONFIDENCE = "no confidence: "
 
 THOUGHT = (
     "the model thought before it answered, which decides the answer's tokens; "
@@ -82,8 +84,23 @@ def unfinished(reply: calls.Reply, text: str | None) -> str:
 
 def unsure(judgment: Judgment, why: str) -> Judgment:
     """The judgment without a confidence, and the reason for that."""
-    reason = "; ".join(part for part in (judgment.reason, f"no confidence: {why}") if part)
+    reason = "; ".join(part for part in (judgment.reason, f"{NO_CONFIDENCE}{why}") if part)
     return replace(judgment, confidence=None, confidence_source="none", reason=reason)
+
+
+def wanting(judge: Any, judgments: Sequence[Judgment]) -> tuple[str, ...]:
+    """What to say, once a ranking, of evidence that a judge is set to and answers came without."""
+    settings: Any = getattr(judge, "settings", None)
+    set_to = None if settings is None else settings.values.get("evidence")
+    if set_to not in ("logprobs", "stated"):
+        return ()
+    bare = [j for j in judgments if j.known and j.confidence is None]
+    reasons = [j.reason.partition(NO_CONFIDENCE)[2] for j in bare if NO_CONFIDENCE in j.reason]
+    if not reasons:
+        return ()
+    known = sum(judgment.known for judgment in judgments)
+    why = Counter(reasons).most_common(1)[0][0]
+    return (f"evidence={set_to!r}, but {len(bare)} of {known} answers have none: {why}",)
 
 
 def stated(judgment: Judgment, completion: str) -> Judgment:

@@ -29,10 +29,11 @@ def voted(group: Group, judgments: Sequence[Judgment]) -> Judgment:
     """
     known = [judgment for judgment in judgments if judgment.known]
     raw = "\n".join(judgment.raw for judgment in judgments)
+    asks = sum(judgment.asks for judgment in judgments)
     if not known:
-        return replace(judgments[0], group=group, raw=raw, asks=len(judgments))
+        return replace(judgments[0], group=group, raw=raw, asks=asks)
     ballot = replace(
-        known[0], group=group, status="ok", raw=raw, asks=len(judgments), confidence_source="vote"
+        known[0], group=group, status="ok", raw=raw, asks=asks, confidence_source="vote"
     )
     return _COUNTS[ballot.kind](ballot, known, len(judgments))
 

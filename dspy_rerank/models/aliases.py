@@ -157,6 +157,7 @@ def _named(config: Config, alias: str) -> dspy.LM:
     group = config.groups[alias]
     for name, value in config.environment.items():
         os.environ.setdefault(name, str(resolved(value)))
+    lm: Any
     try:
         if len(group) > 1 or _moves(config, alias):
             lm = _grouped(config, alias)
@@ -164,6 +165,7 @@ def _named(config: Config, alias: str) -> dspy.LM:
             lm = _single(next(iter(group)))
     except InputError as error:
         raise InputError(f"{config.source}, {alias}: {error}") from None
+    lm.alias = alias
     set_limit(lm, **rates(group))
     sizes: list[Any] = [deployment.info.get("max_input_tokens") for deployment in group]
     if all(isinstance(size, int) and size > 0 for size in sizes):
@@ -229,8 +231,12 @@ def _unpriced(deployment: Deployment) -> Any:
     salt = {"rollout_id": int(hashlib.sha256(str(base).encode()).hexdigest()[:7], 16)}
     given = {**wire, **({"api_key": key} if key else {}), **(salt if base else {})}
     if any(rates((deployment,)).values()):
-        return PacedLM(deployment.model, limit=Limit(), **given)
-    return HidingLM(deployment.model, **given)
+        lm = PacedLM(deployment.model, limit=Limit(), **given)
+    else:
+        lm = HidingLM(deployment.model, **given)
+    if base:  # the salt keeps caches apart at any temperature, so that there is nothing to warn of
+        vars(lm)["_warned_zero_temp_rollout"] = True
+    return lm
 
 
 _GENERATION = frozenset({"temperature", "max_tokens", "top_p", "seed", "stop", "num_retries"})

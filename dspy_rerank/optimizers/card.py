@@ -9,6 +9,7 @@ from ..judges.base import SignatureJudge
 from ..leaks import earlier, listed
 from ..stats import paired_interval
 from ..types import Usage
+from .counting import CallCounter
 from .crossval import Nested
 from .judge_program import Watch
 from .trials import Choice, Trial, pareto
@@ -16,7 +17,8 @@ from .trials import Choice, Trial, pareto
 
 def card(
     trials: Sequence[Trial], choice: Choice, *, metric: str, cost: str, seed: int, train: Any,
-    val: Any, usage: Usage, seconds: float, study_calls: int | None = None, before: Any = None,
+    val: Any, usage: Usage, cached: int, seconds: float, study_calls: int | None = None,
+    before: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """All that a report needs, as JSON values; the first trial is the uncompiled program.
 
@@ -42,7 +44,7 @@ def card(
         "pareto": [_trial(trial) for trial in pareto(trials, cost)],
         "degraded": sum(trial.degraded > 0 for trial in trials),
         "spent": {
-            **spent(usage, seconds),
+            **spent(usage, seconds, cached),
             **({} if study_calls is None else {"study_calls": study_calls}),
         },
     }
@@ -95,21 +97,34 @@ def _validation(first: Trial, chosen: Trial, metric: str, seed: int, val: Any) -
     }
 
 
-def spent(usage: Usage, seconds: float) -> dict[str, Any]:
-    """The bill of compiling; questions are all that were asked, known answers included."""
+def spent(usage: Usage, seconds: float, cached: int) -> dict[str, Any]:
+    """The bill of compiling.
+
+    Args:
+        usage: Of all questions, those included whose answer was known.
+        seconds: In all.
+        cached: Calls to language models that DSPy's cache answered.
+    """
     return {
         "calls": usage.paid_calls,
+        "cached_calls": cached,
         "questions": usage.calls,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "cost": usage.cost,
+        "cost_reason": usage.cost_reason,
         "seconds": round(seconds, 1),
     }
 
 
+def counted(bill: CallCounter, seconds: float) -> dict[str, Any]:
+    """The bill of a compiling of which all calls were counted; failed ones are among the calls."""
+    return {**spent(bill.usage, seconds, bill.cached), "calls": bill.calls - bill.cached}
+
+
 def judge_card(
     optimizer: str, judge: SignatureJudge, scores: Sequence[tuple[float, ...]], *, kept: bool,
-    seed: int, train: Any, val: Any, questions: tuple[int, int], watch: Watch, calls: int,
+    seed: int, train: Any, val: Any, questions: tuple[int, int], watch: Watch, bill: CallCounter,
     seconds: float, before: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The card of a compiled judge; scores are those of its questions before and after.
@@ -137,8 +152,8 @@ def judge_card(
         },
         "degraded": bool(watch.lost),
         "spent": {
-            **spent(watch.usage, seconds),
-            "calls": calls,
+            **counted(bill, seconds),
+            "questions": watch.questions,
             "judge_calls": watch.asked,
             "lost_questions": watch.lost,
         },

@@ -19,12 +19,13 @@ from ..judges.base import SignatureJudge
 from ..judges.rewording import instructed
 from ..sorters import Reranker
 from .card import judge_card
+from .counting import counting
 from .demos import cleaned
 from .examples import Labelled, judgment_examples
 from .judge_metric import JudgeMetric
 from .judge_program import JudgeProgram, Watch
 from .reuse import answers_known
-from .running import GuardedMetric, counting, made, own_metric, run
+from .running import GuardedMetric, made, own_metric, run
 from .splits import parts
 from .variants import by_likelihood, with_settled_judge
 
@@ -122,7 +123,7 @@ class JudgeCompiler(Teleprompter):
         begun = time.monotonic()
         train, val = parts(trainset, valset, self.seed)
         watch, reuse = Watch(), answers_known()
-        with dspy.context(lm=resolve_lm(self.lm)):
+        with dspy.context(lm=resolve_lm(self.lm)), counting() as bill:
             compiled = with_settled_judge(student)
             questions = self._questions(compiled.judge, train, val)
             metric = self._guarded(compiled.judge, questions)
@@ -132,11 +133,10 @@ class JudgeCompiler(Teleprompter):
                 found = run(optimizer, before, metric, self._sets(questions, teacher, watch))
             tried = metric.tried.listed([item.example for item in questions.val])
             judge = self._with_prompt(compiled.judge, found, questions.train)
-            with counting() as comparing:
-                scores = [
-                    self._scores(JudgeProgram(each, watch, reuse), metric, questions.val)
-                    for each in (compiled.judge, judge)
-                ]
+            scores = [
+                self._scores(JudgeProgram(each, watch, reuse), metric, questions.val)
+                for each in (compiled.judge, judge)
+            ]
         kept = fmean(scores[1]) > fmean(scores[0])
         if kept:
             compiled.judge = judge
@@ -145,7 +145,7 @@ class JudgeCompiler(Teleprompter):
             type(optimizer).__name__, compiled.judge, scores, kept=kept, seed=self.seed,
             train=as_dataset(train), val=as_dataset(val),
             questions=(len(questions.train), len(questions.val)),
-            watch=watch, calls=counter.calls + comparing.calls, seconds=time.monotonic() - begun,
+            watch=watch, bill=bill, seconds=time.monotonic() - begun,
             before=compiled.card,
         )  # fmt: skip
         compiled.card["tried"] = tried

@@ -14,7 +14,6 @@ from .. import calls
 from ..adapters import COMPACT, without_fallback
 from ..judges.base import SignatureJudge
 from ..judges.rewording import instructed
-from ..types import Usage
 from .reuse import Reuse
 
 TRIES = 3
@@ -49,40 +48,38 @@ class Watch:
 
     Attributes:
         asked: Questions answered by the model, or lost.
+        known: Questions whose answer was known.
         lost: Questions that the model failed to answer, however often it was asked.
-        usage: Of all answers and failures.
         fatal: An error that no other question will escape, such as a wrong key.
     """
 
     def __init__(self) -> None:
         self.asked = 0
+        self.known = 0
         self.lost = 0
-        self.usage = Usage()
         self.fatal: BaseException | None = None
         self.last: BaseException | None = None
         self._lock = threading.Lock()
 
-    def answered(self, tokens: Mapping[str, Mapping[str, Any]]) -> None:
+    @property
+    def questions(self) -> int:
+        """All of them, with those whose answer was known."""
+        return self.asked + self.known
+
+    def answered(self) -> None:
         """Count an answer."""
-        counted = [usage for usage in tokens.values() if usage]
-        read = sum(int(usage.get("prompt_tokens") or 0) for usage in counted)
-        written = sum(int(usage.get("completion_tokens") or 0) for usage in counted)
-        cached = int(not counted)
-        one = Usage(1, cached, 0, prompt_tokens=read, completion_tokens=written)
         with self._lock:
             self.asked += 1
-            self.usage = self.usage + one
 
     def reused(self) -> None:
         """Count a question whose answer was known."""
         with self._lock:
-            self.usage = self.usage + Usage(1, 1, 0)
+            self.known += 1
 
     def failed(self, error: BaseException, *, lost: bool) -> None:
         """Count a call that failed."""
         with self._lock:
             self.last = error
-            self.usage = self.usage + Usage(failed_calls=1)
             self.asked += lost
             self.lost += lost
             if calls.failure(error) == "fatal":
@@ -172,9 +169,9 @@ class JudgeProgram(dspy.Module):
 
     def _sent(self, inputs: Mapping[str, Any], config: Mapping[str, Any]) -> dspy.Prediction:
         """A new answer, under the judge's settings unless an optimizer samples with its own."""
-        with dspy.context(adapter=self.adapter, send_stream=None), dspy.track_usage() as tracker:
+        with dspy.context(adapter=self.adapter, send_stream=None):
             prediction = self.predict(**inputs, config=dict(config))
-        self.watch.answered(tracker.get_total_tokens())
+        self.watch.answered()
         return prediction
 
 

@@ -11,6 +11,7 @@ from ..stats import standard_error
 from ..types import Usage
 from .arms import Arm
 from .ledger import Bill
+from .serving import by_price
 from .trials import Trial
 from .variants import tokens_of
 
@@ -132,4 +133,4 @@ class Measuring:
         told = reranker.estimate(len(query.documents), query=query.text, documents=query.documents)
         tokens = bounds(told.prompt_tokens or 0)[1] / max(1, bounds(told.calls)[1])
         dearest = self._dearest()
-        return Price(tokens, dearest * tokens if dearest else None)
+        return Price(tokens, dearest * tokens if dearest else by_price(reranker, told))

@@ -15,20 +15,14 @@ from ..evaluation import as_dataset
 from ..judges.base import SignatureJudge
 from ..judges.rewording import instructed
 from ..memo import remembering
+from ..metrics import RankingMetric
 from ..sorters import Reranker
 from ..types import Usage
 from .affording import Sizes, calls_a_ranking, fitting, limit
-from .running import (
-    CallCounter,
-    GuardedMetric,
-    SpentError,
-    counting,
-    in_a_line,
-    made,
-    quiet,
-)
+from .counting import CallCounter, SpentError, counting
+from .running import GuardedMetric, in_a_line, made, quiet
 from .variants import with_settled_judge
-from .whole_rankings import BestMeasured, NothingKept, PaidMetric
+from .whole_rankings import BestMeasured, NothingKept
 
 RANDOM_SEARCH = {"max_bootstrapped_demos": 3, "num_candidate_programs": 6}
 """Options of the random search that is run where no optimizer is named."""
@@ -46,7 +40,7 @@ class PlainRun:
         sizes: Training and validation queries that it was given.
         allowed: Calls to language models that it might make.
         calls: Those that it made, its own proposals and those answered by a cache included.
-        usage: Of its rankings, with the calls among them that a cache answered.
+        usage: Of those that were answered, with how many a cache answered.
         cut: Whether its calls ran out; the program is the best that it had measured by then.
         seconds: In all.
     """
@@ -109,7 +103,7 @@ def compile_plain(
     name = getattr(optimizer, "__name__", type(optimizer).__name__)
     return PlainRun(
         work.name or name, program, failed, work.sizes, max_calls, counter.calls,
-        work.paid.usage, counter.spent, round(time.monotonic() - begun, 1),
+        counter.usage, counter.spent, round(time.monotonic() - begun, 1),
     )  # fmt: skip
 
 
@@ -117,12 +111,12 @@ class _EndToEnd:
     """One run of an optimizer on whole rankings."""
 
     def __init__(self, metric: str, seed: int, arguments: dict[str, Any]):
-        self.paid = PaidMetric(metric)
+        self._whole = RankingMetric(metric)
         self.seed = seed
         self.arguments = arguments
         self.name = ""
         self.sizes = NONE
-        self._metric = GuardedMetric(self.paid)
+        self._metric = GuardedMetric(self._whole)
         self._best = BestMeasured()
 
     def run(
@@ -156,7 +150,7 @@ class _EndToEnd:
         """How many rankings there are calls for, once a pilot has shown what one takes."""
         pilot, example = val[0], val[:1].to_examples()[0]
         ranked = start(**example.inputs())
-        self.paid(example, ranked)
+        self._whole(example, ranked)
         if ranked.ranking.degraded:
             raise ModelError(f"the pilot could not be ranked: {', '.join(ranked.ranking.reasons)}")
         left = (counter.most or 0) - counter.calls

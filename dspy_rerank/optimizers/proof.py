@@ -13,12 +13,13 @@ from ..judges import Panel
 from ..judges.base import SignatureJudge
 from ..ranking import Ranking
 from ..sorters import Reranker
-from ..sorters.estimates import bounds
+from ..unlabelled import measurable
 from .card import spent
 from .examples import answers_yes_no
 from .plain import PlainRun
 from .rows import COMPILED, PLAIN, UNCOMPILED
 from .seeds import SeedRun
+from .serving import serving
 from .spread import spread
 from .variants import by_likelihood
 from .verdicts import words
@@ -31,7 +32,7 @@ QUERIES = 20
 
 def proof(
     student: Reranker, compiled: Reranker, found: Evaluation, test: Any, *,
-    runs: Sequence[SeedRun] = (), plain: PlainRun | None = None,
+    runs: Sequence[SeedRun] = (), plain: PlainRun | None = None, lm: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """All that a report says.
 
@@ -43,8 +44,9 @@ def proof(
         test: Those queries.
         runs: One for each seed, where there were several.
         plain: Plain DSPy's, where it was asked for; in row ``plain DSPy`` unless it failed.
+        lm: Answers the programs, where they have none of their own.
     """
-    (metric,) = found.metrics
+    (metric,), test = found.metrics, measurable(test)
     seeds = spread(runs, found) if len(runs) > 1 else None
     return {
         "metric": metric,
@@ -59,7 +61,7 @@ def proof(
         "prompt": _prompts(student, compiled),
         "queries": _queries(found, test, metric),
         "calibration": _calibration(student, compiled, found, test),
-        "serving": _serving({UNCOMPILED: student, COMPILED: compiled}, found, test),
+        "serving": serving({UNCOMPILED: student, COMPILED: compiled}, found, test, lm),
         **({} if seeds is None else {"seeds": seeds}),
         **({} if plain is None else {"plain": plain_values(plain, found)}),
     }
@@ -77,9 +79,8 @@ def plain_values(plain: PlainRun, found: Evaluation) -> dict[str, Any]:
         "compiled_calls": plain.allowed,
         "compiled_gain": None if failed else asdict(found.gain(metric, COMPILED, PLAIN)),
         "spent": {
-            **spent(plain.usage, plain.seconds),
-            "calls": plain.calls,
-            "cached_calls": plain.usage.cached_calls,
+            **spent(plain.usage, plain.seconds, plain.usage.cached_calls),
+            "calls": plain.calls - plain.usage.cached_calls,
         },
         "sent": "" if failed else prompt_text(getattr(plain.program, "judge", None)),
     }
@@ -208,37 +209,6 @@ def _scale(reranker: Reranker) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = judge.settings["scale"]
     return low, high
-
-
-def _serving(rerankers: dict[str, Reranker], found: Evaluation, test: Any) -> list[dict[str, Any]]:
-    """What 1,000 queries cost with each program, by the test queries."""
-    return [_thousand(found[name], each, test) for name, each in rerankers.items()]
-
-
-def _thousand(row: Row, reranker: Reranker, test: Any) -> dict[str, Any]:
-    """Tokens and money are those of the calls that were paid, for all calls.
-
-    Where all answers were known before, prompt tokens are estimated and money is not known.
-    """
-    usage, scale = row.usage, 1000 / max(1, len(test))
-    share = usage.calls / usage.paid_calls if usage.paid_calls else None
-    per = None if share is None else scale * share
-    return {
-        "name": row.name,
-        "calls": round(usage.calls * scale),
-        "estimated": per is None,
-        "prompt_tokens": round(_tokens(reranker, test) * scale)
-        if per is None
-        else round(usage.prompt_tokens * per),
-        "completion_tokens": None if per is None else round(usage.completion_tokens * per),
-        "cost": None if per is None or usage.cost is None else round(usage.cost * per, 4),
-    }
-
-
-def _tokens(reranker: Reranker, test: Any) -> int:
-    """Prompt tokens of all test queries, estimated."""
-    told = (reranker.estimate(len(q.documents), query=q.text, documents=q.documents) for q in test)
-    return sum(bounds(each.prompt_tokens or 0)[1] for each in told)
 
 
 def learning_curve(trials: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:

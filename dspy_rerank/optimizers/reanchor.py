@@ -20,10 +20,11 @@ from ..judges.base import SignatureJudge
 from ..judges.decision_types import Noul, Score, levels
 from ..sorters import Reranker
 from .card import judge_card
+from .counting import SpentError, counting
 from .examples import Labelled, judgment_examples
 from .judge_metric import JudgeMetric
 from .judge_program import JudgeProgram, Watch
-from .running import GuardedMetric, SpentError, counting, made, run
+from .running import GuardedMetric, made, run
 from .splits import parts
 from .variants import with_settled_judge
 
@@ -121,7 +122,7 @@ class ReAnchor(Teleprompter):
         result.card = judge_card(
             "ReAnchor", judge, scores, kept=kept, seed=self.seed, train=as_dataset(train),
             val=as_dataset(val), questions=(len(questions[0]), len(questions[1])), watch=watch,
-            calls=bill.calls, seconds=time.monotonic() - begun, before=result.card,
+            bill=bill, seconds=time.monotonic() - begun, before=result.card,
         )  # fmt: skip
         result.card["chosen"]["anchors"] = fitted if kept else dict(judge.anchors)
         result.card["spent"]["judge_calls"] = bill.calls  # not those that were remembered
@@ -233,13 +234,13 @@ class DecisionProgram(JudgeProgram):
         return copy.deepcopy(self)
 
     def _answer(self, inputs: Mapping[str, Any]) -> dspy.Prediction:
-        with dspy.context(adapter=self.adapter, send_stream=None), dspy.track_usage() as tracker:
+        with dspy.context(adapter=self.adapter, send_stream=None):
             options = {} if decides(dspy.settings.lm) else self.options
             try:
                 said = self._written(self.predict(**inputs, config=options)[self.answer])
             except AdapterParseError:
                 said = ""
-        self.watch.answered(tracker.get_total_tokens())
+        self.watch.answered()
         return dspy.Prediction(**{self.answer: said})
 
     def _written(self, found: Any) -> str:

@@ -13,7 +13,7 @@ from .plain import PlainRun
 from .proof import proof
 from .rows import COMPILED, PLAIN, UNCOMPILED
 from .seeds import SeedRun
-from .tables import interval, table
+from .tables import interval, money, table
 from .tried_page import optimizer_page, search_page, weights_page
 
 STYLE = """
@@ -31,7 +31,7 @@ li{overflow-wrap:anywhere}
 
 def write_report(
     folder: str | Path, student: Reranker, compiled: Reranker, found: Evaluation, test: Any, *,
-    runs: Sequence[SeedRun] = (), plain: PlainRun | None = None,
+    runs: Sequence[SeedRun] = (), plain: PlainRun | None = None, lm: Any = None,
 ) -> Path:  # fmt: skip
     """Write ``report.json`` and ``report.html``, which needs nothing beside itself.
 
@@ -46,11 +46,13 @@ def write_report(
             :func:`~dspy_rerank.optimizers.compile_and_prove`; their programs are in rows of
             ``found``, too.
         plain: Plain DSPy's run, likewise.
+        lm: What answers programs that have no LM of their own: a DSPy LM or a model name, by whose
+            price the cost of known answers is estimated; ``None`` is the one that is configured.
 
     Returns:
         The path of the HTML file.
     """
-    content = proof(student, compiled, found, test, runs=runs, plain=plain)
+    content = proof(student, compiled, found, test, runs=runs, plain=plain, lm=lm)
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
@@ -117,14 +119,14 @@ def _seeds(content: dict[str, Any]) -> str:
         return ""
     rows = [
         [run["seed"], run["validation"], run["test"], "yes" if run["kept"] else "no", run["calls"],
-         run["failed"] or ("saved" if run["saved"] else "")]
+         run["cached_calls"], run["failed"] or ("saved" if run["saved"] else "")]
         for run in told["runs"]
     ]  # fmt: skip
     named = {"mean": "mean", "sd": "standard deviation", "min": "lowest", "max": "highest"}
     rows += [
-        [named[name], told["validation"][name], told["test"][name], "", "", ""] for name in named
+        [named[name], told["validation"][name], told["test"][name], *[""] * 4] for name in named
     ]
-    header = ["seed", "validation", "held out", "a change kept", "LM calls", ""]
+    header = ["seed", "validation", "held out", "a change kept", "LM calls", "of them cached", ""]
     return (
         f"<h2>Seeds</h2>{table(header, rows)}<p>The program that is saved was chosen by the "
         "validation queries alone; the held-out ones had no say.</p>"
@@ -226,7 +228,6 @@ def _document(item: dict[str, Any]) -> str:
 
 
 def _cost(content: dict[str, Any]) -> str:
-    names = ["calls", "prompt_tokens", "completion_tokens", "cost"]
     bills = {"compiling, in all": content["card"].get("spent") or {}}
     if "seeds" in content:
         seeds = content["seeds"]
@@ -234,11 +235,18 @@ def _cost(content: dict[str, Any]) -> str:
         bills["compiling, all seeds"] = seeds["spent"]
     if "plain" in content:
         bills[f"{PLAIN}, for the comparison"] = content["plain"]["spent"]
-    rows = [[name, *(bill.get(part) for part in names)] for name, bill in bills.items()]
+    rows = [[name, *_bill(bill)] for name, bill in bills.items()]
     rows += [
-        [f"1,000 queries, {row['name']}{', tokens estimated' if row['estimated'] else ''}",
-         *(row[n] for n in names)]
+        [f"1,000 queries, {row['name']}{', estimated: at most' if row['estimated'] else ''}",
+         *_bill({**row, "cached_calls": ""})]
         for row in content["serving"]
     ]  # fmt: skip
-    header = ["", "calls", "prompt tokens", "completion tokens", "US dollars"]
-    return f"<h2>Cost</h2>{table(header, rows)}"
+    header = ["", "calls", "from DSPy's cache", "prompt tokens", "completion tokens", "US dollars"]
+    reasons = {bill["cost_reason"]: None for bill in bills.values() if bill.get("cost_reason")}
+    why = "".join(f"<p>Dollars unknown: {escape(reason)}.</p>" for reason in reasons)
+    return f"<h2>Cost</h2>{table(header, rows)}{why}"
+
+
+def _bill(bill: dict[str, Any]) -> list[Any]:
+    names = ("calls", "cached_calls", "prompt_tokens", "completion_tokens")
+    return [*(bill.get(name) for name in names), money(bill.get("cost"))]

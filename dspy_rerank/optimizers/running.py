@@ -4,16 +4,15 @@ import copy
 import inspect
 import io
 import logging
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import dspy
 from dspy.teleprompt.teleprompt import Teleprompter
-from dspy.utils.callback import BaseCallback
 
 from ..errors import CompileError, InputError, ModelError
+from .counting import SpentError
 from .judge_metric import JudgeMetric
 from .judge_program import JudgeProgram, Watch
 from .tried import Tried
@@ -60,51 +59,6 @@ class GuardedMetric:
 
     def __deepcopy__(self, memo: Any) -> "GuardedMetric":
         return self
-
-
-class SpentError(BaseException):
-    """All calls are spent; no ``Exception``, since optimizers take those for wrong answers."""
-
-
-class CallCounter(BaseCallback):
-    """Counts all calls to language models, the optimizer's own proposals included.
-
-    Args:
-        most: So many may be made; the next one is not, but raises :class:`SpentError`.
-
-    Attributes:
-        calls: Made so far.
-        failed: Those among them that raised.
-        spent: Whether one was refused.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
-        self.calls = 0
-        self.failed = 0
-        self.most = most
-        self.spent = False
-        self._lock = threading.Lock()
-
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Count one, before it is made."""
-        with self._lock:
-            if self.most is not None and self.calls >= self.most:
-                self.spent = True
-                raise SpentError(f"all {self.most} calls are spent")
-            self.calls += 1
-
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """Count one that failed."""
-        with self._lock:
-            self.failed += exception is not None
-
-
-@contextmanager
-def counting(most: int | None = None) -> Iterator[CallCounter]:
-    """Counts the calls made inside, also those of threads that outlive it."""
-    counter = CallCounter(most)
-    with dspy.context(callbacks=[*(dspy.settings.callbacks or []), counter]):
-        yield counter
 
 
 def made(optimizer: Any, metric: GuardedMetric, options: Mapping[str, Any]) -> Teleprompter:

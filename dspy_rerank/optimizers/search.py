@@ -172,7 +172,7 @@ class RerankerSearch(Teleprompter):
         compiled.card = card(
             trials, choice, metric=self.metric, cost=self.cost or "tokens", seed=self.seed,
             train=train, val=val, usage=search.measuring.usage,
-            cached=heard.usage.cached_calls, seconds=time.monotonic() - begun,
+            cached=heard.cached, seconds=time.monotonic() - begun,
             study_calls=None if self.storage is None else search.ledger.spent().calls,
             before=compiled.card,
         )  # fmt: skip

@@ -9,14 +9,25 @@ from ..sorters import Reranker, ScoreSort
 from .affording import most_calls
 from .splits import joined
 
-LIMITS = {"max_calls": "calls", "max_cost": "cost", "timeout": "seconds"}
-"""Each limit, and what of a bill it holds for."""
+LIMITS = {
+    "max_calls": ("calls", "cached_calls"), "max_cost": ("cost",), "timeout": ("seconds",),
+}  # fmt: skip
+"""Each limit, and what of a bill it holds for: of calls those that a cache answered, too."""
+
+BILL = (
+    "calls", "cached_calls", "questions", "prompt_tokens", "completion_tokens", "cost",
+    "cost_reason", "seconds",
+)  # fmt: skip
+"""What every bill has, as :func:`dspy_rerank.optimizers.card.spent` makes it."""
 
 
 def left(limits: Mapping[str, Any], bill: Mapping[str, Any]) -> dict[str, Any]:
     """Of the limits that were given, what a step has left."""
     given = {name: limits[name] for name in LIMITS if limits.get(name) is not None}
-    return {name: max(0, most - (bill[LIMITS[name]] or 0)) for name, most in given.items()}
+    return {
+        name: max(0, most - sum(bill[part] or 0 for part in LIMITS[name]))
+        for name, most in given.items()
+    }
 
 
 def kept_to_compare(student: Reranker, valset: Any) -> int:
@@ -55,6 +66,6 @@ def without(limits: Mapping[str, Any], kept: int, what: str) -> dict[str, Any]:
 
 def summed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The bill of two steps; a price is known only when both are."""
-    names = ("calls", "questions", "prompt_tokens", "completion_tokens", "cost", "seconds")
+    names = [name for name in BILL if name != "cost_reason"]
     both = {n: None if None in (one[n], other[n]) else one[n] + other[n] for n in names}
-    return {**one, **both}
+    return {**one, **both, "cost_reason": one["cost_reason"] or other["cost_reason"]}

@@ -9,7 +9,7 @@ from ..evaluation import Evaluation
 from .card import spent
 from .rows import COMPILED, of_seed
 from .seeds import SeedRun, chosen
-from .shares import summed
+from .shares import BILL, summed
 
 
 def spread(runs: Sequence[SeedRun], found: Evaluation) -> dict[str, Any]:
@@ -33,7 +33,8 @@ def spread(runs: Sequence[SeedRun], found: Evaluation) -> dict[str, Any]:
         "validation": _figures([run["validation"] for run in listed]),
         "test": _figures([run["test"] for run in listed]),
         "calls": sum(run.calls for run in runs),
-        "spent": {n: v for n, v in _bill(runs).items() if not n.endswith("_calls")},
+        "cached_calls": sum(run.cached for run in runs),
+        "spent": _bill(runs),
     }
 
 
@@ -53,11 +54,12 @@ def spread_words(told: dict[str, Any]) -> list[str]:
 
 
 def _bill(runs: Sequence[SeedRun]) -> dict[str, Any]:
-    """Of all seeds that gave a program; of the others calls alone are known."""
+    """Calls of all seeds; tokens and dollars of those that gave a program."""
     bills = [run.program.card["spent"] for run in runs if run.program is not None]
-    bills += [spent(run.ranked, 0.0) for run in runs if run.ranked.calls]
-    total = reduce(summed, bills)
-    return {**total, "calls": total["calls"] + sum(run.calls for run in runs if run.failed)}
+    bills += [spent(run.ranked, 0.0, run.ranked.cached_calls) for run in runs if run.ranked.calls]
+    total = {name: value for name, value in reduce(summed, bills).items() if name in BILL}
+    cached = sum(run.cached for run in runs)
+    return {**total, "calls": sum(run.calls for run in runs) - cached, "cached_calls": cached}
 
 
 def _figures(values: Sequence[float | None]) -> dict[str, float | None]:

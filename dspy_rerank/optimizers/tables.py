@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from ..shown import dollars
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Cells as an HTML table, escaped."""
@@ -25,6 +27,18 @@ def said(cell: Any) -> str:
         if isinstance(cell, int)
         else str(cell)
     )
+
+
+def figure(count: float | None) -> str:
+    """A mean of counts: whole where it is, else with the figures that count."""
+    if count is None:
+        return said(None)
+    return f"{count:,.0f}" if count >= 100 or count == round(count) else f"{count:.3g}"
+
+
+def money(cost: float | None) -> str:
+    """US dollars."""
+    return said(None) if cost is None else dollars(cost)
 
 
 def interval(value: dict[str, Any] | None) -> str:

@@ -6,7 +6,12 @@ from typing import Any
 
 from .plots import plot
 from .proof import learning_curve
-from .tables import table
+from .tables import figure, money, table
+
+OWN = (
+    "A setting named <i>own</i> has the instructions that the program had before it was compiled; "
+    "<i>prior</i> is the weight of the incoming order."
+)
 
 
 def search_page(content: dict[str, Any]) -> str:
@@ -24,8 +29,8 @@ def search_page(content: dict[str, Any]) -> str:
     curve = [(float(calls), best) for calls, best in learning_curve(trials)]
     names = [f"{t['variant']}, prior {t['prior']:g}" for t in trials]
     rows = [
-        [n, t["value"], t["calls_per_query"], t["rounds_per_query"], t["tokens_per_query"],
-         t["money_per_query"], t["calls"]]
+        [n, t["value"], figure(t["calls_per_query"]), figure(t["rounds_per_query"]),
+         figure(t["tokens_per_query"]), money(t["money_per_query"]), t["calls"]]
         for n, t in zip(names, trials, strict=True)
     ]  # fmt: skip
     header = ["setting", metric, "calls a query", "rounds", "tokens", "dollars", "calls to try it"]
@@ -35,6 +40,7 @@ def search_page(content: dict[str, Any]) -> str:
         "<h2>Search</h2><p>Validation queries. Left: the best so far against calls spent. Right: "
         "quality against cost; the line is the Pareto front, the large dot was chosen.</p>"
         f'<div class="cols">{plot(curve, curve, x="judge calls", y=metric, top=1.0)}{pareto}</div>'
+        f"<p>{OWN}</p>"
         f"<details><summary>{len(trials)} settings</summary>{table(header, rows)}</details>"
     )
 

@@ -1,41 +1,12 @@
-"""What watches a DSPy optimizer that works on whole rankings: its bill, and its best so far."""
+"""What watches a DSPy optimizer that works on whole rankings, for the best program so far."""
 
 import math
-import threading
 from typing import Any
 
 from dspy.utils.callback import BaseCallback
 
 from ..memo import Memo
-from ..metrics import RankingMetric
 from ..sorters import Reranker
-from ..types import Usage
-
-
-class PaidMetric:
-    """A metric of whole rankings that keeps their bill.
-
-    Args:
-        metric: Such as ``nDCG@10``.
-
-    Attributes:
-        usage: Of all rankings that were measured.
-    """
-
-    def __init__(self, metric: str):
-        self.metric = RankingMetric(metric)
-        self.usage = Usage()
-        self._lock = threading.Lock()
-
-    def __call__(
-        self, gold: Any, pred: Any, trace: Any = None, pred_name: Any = None,
-        pred_trace: Any = None,
-    ) -> float:  # fmt: skip
-        """The value of one ranking, whose bill is added unless GEPA asks for its feedback again."""
-        if pred_name is None:
-            with self._lock:
-                self.usage = self.usage + pred.ranking.usage
-        return self.metric(gold, pred, trace, pred_name, pred_trace)
 
 
 class BestMeasured(BaseCallback):

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ranking import Ranked, Ranking
+from ..shown import count
 from .canvas import BLUE, EDGE, GREY, INK, PALE, RED, Canvas, Picture, bare, styled
-from .words import count, first, label
+from .words import first, label
 
 ROW, FOOT, HEAD = 0.27, 0.42, 0.3
 """Inches: height of a document, of the scales below and of the headings above."""

@@ -5,8 +5,9 @@ from typing import Any
 
 from ..calibration import Reliability
 from ..errors import InputError
+from ..shown import count
 from .canvas import BLUE, EDGE, GREY, PALE, RED, Canvas, Picture, styled
-from .words import clean, count
+from .words import clean
 
 SIDE, COUNTS, GAP = 2.7, 0.6, 0.75
 """Inches: the diagram's side, height of the counts below it, space between diagrams."""

@@ -6,9 +6,10 @@ from html import escape
 from itertools import combinations, pairwise
 
 from ..ranking import Ranked, Ranking
+from ..shown import count
 from ..types import Judgment
 from .canvas import Picture
-from .words import clean, count, label
+from .words import clean, label
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from itertools import accumulate
 from typing import Any
 
 from ..errors import InputError
+from ..shown import count
 from .canvas import BLUE, EDGE, GREY, Canvas, Picture, styled
 from .frontier import frontier
-from .words import count
 
 
 def pareto(source: Any) -> Picture:

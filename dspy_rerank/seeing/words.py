@@ -42,11 +42,6 @@ def first(ranking: Ranking, most: int | None) -> tuple[Ranked, ...]:
     return ranking.items[:most]
 
 
-def count(n: int, thing: str) -> str:
-    """A number with its noun."""
-    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
-
-
 def _harmless(sign: str) -> bool:
     return category(sign) not in {"Cc", "Cs", "Cn"} and sign not in _TURNS
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from ..ranking import Ranking
+from ..shown import count
 from .programs import Program
 from .relevance import MEANING, Relevance, relevance
 from .requests import RerankRequest
@@ -36,7 +37,10 @@ class Details(BaseModel):
     confidence: list[float | None] = Field(description="In [0, 1]; null where there is none.")
     degraded: bool
     reasons: list[str]
-    unknowns: int = Field(description="Answers of the model that could not be read.")
+    unknowns: int = Field(description="Questions without an answer that could be read.")
+    unasked: int = Field(description="Those of them that a limit forbade to ask.")
+    cut_short: int = Field(description="Those of them that a limit ended before their answer.")
+    notes: list[str] = Field(description="What to know of a ranking that is not degraded.")
     truncated: list[int] = Field(description="Positions of documents that were cut.")
     evidence: str
     usage: dict[str, Any] = Field(description="Calls, rounds, tokens, US dollars.")
@@ -126,6 +130,9 @@ def _details(ranking: Ranking, program: Program, said: Relevance, explain: bool)
         "degraded": ranking.degraded,
         "reasons": [public_reason(reason) for reason in ranking.reasons],
         "unknowns": ranking.unknowns,
+        "unasked": ranking.unasked,
+        "cut_short": ranking.cut_short,
+        "notes": list(map(public_note, ranking.notes)),
         "truncated": list(ranking.truncated),
         "evidence": ranking.evidence,
         "usage": asdict(ranking.usage),
@@ -136,13 +143,34 @@ def _details(ranking: Ranking, program: Program, said: Relevance, explain: bool)
 def warnings_of(ranking: Ranking, said: Relevance) -> list[str]:
     """What a caller should know before using the answer; empty for most."""
     warnings = [f"degraded: {public_reason(reason)}" for reason in ranking.reasons]
-    if ranking.unknowns:
-        warnings.append(f"{ranking.unknowns} answers of the model could not be read")
+    warnings += [*_lost(ranking), *map(public_note, ranking.notes)]
     if ranking.truncated:
-        warnings.append(f"{len(ranking.truncated)} documents were cut for the model")
+        cut = len(ranking.truncated)
+        warnings.append(f"{count(cut, 'document')} {_were(cut)} cut for the model")
     if said.rule == "rank":
         warnings.append(f"relevance_score is {MEANING['rank']}")
     return warnings
+
+
+def public_note(note: str) -> str:
+    """What to know of a ranking, without what a provider may have said of it."""
+    return note.partition(": ")[0]
+
+
+def _lost(ranking: Ranking) -> list[str]:
+    """How many questions have no answer that could be read, by why."""
+    unasked, short = ranking.unasked, ranking.cut_short
+    unread = ranking.unknowns - unasked - short
+    said = {
+        f"{count(unread, 'answer')} of the model could not be read": unread,
+        f"{count(unasked, 'question')} {_were(unasked)} not asked": unasked,
+        f"{count(short, 'question')} {_were(short)} cut short": short,
+    }
+    return [words for words, number in said.items() if number]
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def public_reason(reason: str) -> str:

@@ -12,11 +12,12 @@ from .. import __version__
 from ..background import in_thread
 from . import pages
 from .access import Access
-from .answers import RerankResponse, answer
+from .answers import RerankResponse, answer, public_reason
+from .checking import Check, wanted
 from .front import FACTS, Front, refused
 from .limits import Limits
 from .metrics import CONTENT_TYPE, Metrics
-from .openapi import FAILURES, KEYED, Failure, document_key, request_body
+from .openapi import FAILURES, KEYED, READY, READY_QUERY, document_key, request_body
 from .programs import Programs
 from .refusals import RefusedError
 from .requests import RerankRequest, read_request, texts_of
@@ -94,7 +95,10 @@ def _spent(ranking: Any, waited: float) -> dict[str, Any]:
         "tokens": used.prompt_tokens + used.completion_tokens,
         "cost": used.cost,
         "unknowns": ranking.unknowns,
+        "unasked": ranking.unasked,
+        "cut_short": ranking.cut_short,
         "degraded": ranking.degraded,
+        **({"reasons": list(map(public_reason, ranking.reasons))} if ranking.degraded else {}),
     }
 
 
@@ -103,13 +107,21 @@ def _add_watching(app: FastAPI, service: Service, metrics: Metrics) -> None:
         """Whether the process is alive."""
         return {"status": "ok"}
 
-    def ready() -> JSONResponse:
-        """Whether requests should be sent here, and how many run and wait for each program."""
+    check = Check(service, metrics)
+
+    async def ready(request: Request) -> JSONResponse:
+        """Whether requests should be sent here, and how many run and wait for each program.
+
+        With ``ask=1`` each model is asked a question first, at most once in half a minute.
+        """
+        asks = wanted(request.query_params.get("ask"))
         state = {n: {"running": g.running, "waiting": g.waiting} for n, g in service.gates.items()}
         if service.draining:
             raise RefusedError(
                 503, "the service ends after the requests under way", reason="draining"
             )
+        if asks:
+            await check()
         return JSONResponse({"status": "ready", "programs": state})
 
     def programs() -> dict[str, Any]:
@@ -122,7 +134,7 @@ def _add_watching(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
     host: dict[int | str, Any] = {421: KEYED[421]}
     _add_get(app, "/health", health, host)
-    _add_get(app, "/ready", ready, {503: {"model": Failure}, **host})
+    _add_get(app, "/ready", ready, READY, response_model=None, openapi_extra=READY_QUERY)
     _add_get(app, "/programs", programs, KEYED)
     text: dict[int | str, Any] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
     _add_get(app, "/metrics", numbers, {**text, **KEYED}, response_class=Response)

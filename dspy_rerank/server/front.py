@@ -30,7 +30,7 @@ RERANK = ("/v1/rerank", "/v2/rerank")
 ROUTES = (*RERANK, "/health", "/ready", "/metrics", "/programs", "/openapi.json", "/")
 ASSETS = ("/show.js", "/page.js", "/page.css")
 OPEN = ("/health", "/ready", "/openapi.json", "/", *ASSETS)
-"""Paths that need no key: they hold nothing of anyone's."""
+"""Paths that need no key, but for ``/ready`` where it is to ask the models."""
 FACTS = "dspy_rerank"
 MISTAKE = RefusedError(500, "a mistake of this service's; its log has the id", reason="mistake")
 SAFE = {
@@ -95,11 +95,17 @@ class Front:
                 421, "this service answers to local names only: without a key it is for this "
                 "machine alone", reason="host",
             )  # fmt: skip
-        if scope["path"] not in OPEN and not self.access.admits(headers.get("authorization", "")):
+        if not _is_open(scope) and not self.access.admits(headers.get("authorization", "")):
             raise RefusedError(
                 401, "no valid api key: send one as Authorization: Bearer KEY", reason="key",
                 headers={"WWW-Authenticate": "Bearer"},
             )  # fmt: skip
+
+
+def _is_open(scope: Message) -> bool:
+    """Whether a request needs no key: it holds nothing of anyone's, and costs nothing."""
+    asks = scope["path"] == "/ready" and scope["query_string"]
+    return scope["path"] in OPEN and not asks
 
 
 def refused(scope: Message, refusal: RefusedError) -> JSONResponse:

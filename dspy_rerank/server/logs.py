@@ -1,7 +1,8 @@
 """One JSON object a line on standard error, with nothing in it that a request has brought.
 
-Of other loggers (DSPy's, the provider's client's) only the fixed part of a message is kept: what
-is filled in may quote a prompt, and so may an exception's words.
+Of this package's own loggers the whole message is kept, with exceptions by their class and keys
+blotted out. Of others (DSPy's, the provider's client's) only the fixed part is: what is filled in
+may quote a prompt, and so may an exception's words.
 """
 
 import json
@@ -11,7 +12,10 @@ import traceback
 from datetime import UTC, datetime
 from typing import IO, Any
 
-LOGGER = "dspy_rerank.server"
+from ..hiding import secrets_of, without
+
+PACKAGE = "dspy_rerank"
+LOGGER = f"{PACKAGE}.server"
 
 
 class JsonLines(logging.Formatter):
@@ -23,13 +27,23 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.msg if isinstance(record.msg, str) else type(record.msg).__name__,
+            "event": _event(record),
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[0]:
             line["error"] = record.exc_info[0].__name__
             line["where"] = _where(record.exc_info[2])
         return json.dumps(line, default=str)
+
+
+def _event(record: logging.LogRecord) -> str:
+    """What a record says, as far as it can be kept."""
+    if not isinstance(record.msg, str):
+        return type(record.msg).__name__
+    if record.name.partition(".")[0] != PACKAGE or not isinstance(record.args, tuple):
+        return record.msg
+    filled = tuple(type(a).__name__ if isinstance(a, BaseException) else a for a in record.args)
+    return without(record.msg % filled if filled else record.msg, secrets_of(None))
 
 
 def _where(trace: Any) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from ..ranking import Ranking
+from ..types import Usage
 from .service import Service
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -49,8 +50,9 @@ class Metrics:
             "dspy_rerank_rankings", "Rankings by outcome.", [*by, "outcome"], registry=registry
         )
         self._unknowns = Counter(
-            "dspy_rerank_unknowns", "Answers that could not be read.", by, registry=registry
-        )
+            "dspy_rerank_unknowns", "Questions without an answer that could be read.",
+            [*by, "reason"], registry=registry,
+        )  # fmt: skip
         self._watch(service)
 
     def _watch(self, service: Service) -> None:
@@ -69,16 +71,22 @@ class Metrics:
 
     def ranked(self, program: str, ranking: Ranking) -> None:
         """Count what a ranking cost and how it went."""
-        used = ranking.usage
         self._documents.labels(program).observe(ranking.n)
+        self.spent(program, ranking.usage)
+        self._flagged.labels(program, "degraded" if ranking.degraded else "whole").inc()
+        lost = {"unasked": ranking.unasked, "cut short": ranking.cut_short}
+        lost["unreadable"] = ranking.unknowns - sum(lost.values())
+        for reason, number in lost.items():
+            self._unknowns.labels(program, reason).inc(number)
+
+    def spent(self, program: str, used: Usage) -> None:
+        """Count calls, tokens and dollars."""
         calls = {"paid": used.paid_calls, "cached": used.cached_calls, "failed": used.failed_calls}
         for outcome, number in calls.items():
             self._calls.labels(program, outcome).inc(number)
         self._tokens.labels(program, "prompt").inc(used.prompt_tokens)
         self._tokens.labels(program, "completion").inc(used.completion_tokens)
         self._cost.labels(program).inc(used.cost or 0.0)
-        self._flagged.labels(program, "degraded" if ranking.degraded else "whole").inc()
-        self._unknowns.labels(program).inc(ranking.unknowns)
 
     def text(self) -> bytes:
         """All numbers in Prometheus' text format."""

@@ -39,6 +39,22 @@ FAILURES: dict[int | str, dict[str, Any]] = {
     503: {"model": Failure, "description": "There is no language model, or the service ends."},
     504: {"model": Failure, "description": "There was no time left."},
 }
+READY: dict[int | str, dict[str, Any]] = {
+    **KEYED,
+    400: FAILURES[400],
+    503: {"model": Failure, "description": "The service ends, or a model that was asked failed."},
+}
+READY_QUERY = {
+    "parameters": [
+        {
+            "name": "ask",
+            "in": "query",
+            "description": "1 asks each model a question, which costs a call and needs the key, "
+            "if there is one; what came of it holds for half a minute.",
+            "schema": {"type": "integer", "enum": [0, 1], "default": 0},
+        }
+    ]
+}
 EXAMPLE = {
     "query": "What is the capital of France?",
     "documents": ["Bananas are yellow.", "Paris is the capital of France."],

@@ -63,7 +63,7 @@ class Service:
     ) -> Ranking:
         options = self._options(program, request, seconds)
         try:
-            with dspy.context(**_unremembered(program.lm)):
+            with dspy.context(**settings_for(program)):
                 prediction = await program.reranker.acall(
                     query=request.query,
                     documents=texts,
@@ -93,16 +93,17 @@ class Service:
         }
 
 
-def _unremembered(lm: Any) -> dict[str, Any]:
+def settings_for(program: Program) -> dict[str, Any]:
     """DSPy's settings for one request: it would otherwise keep ten thousand prompts in memory."""
     kept = {"trace": None, "max_history_size": 1}
-    return kept if lm is None else {**kept, "lm": lm}
+    return kept if program.lm is None else {**kept, "lm": program.lm}
 
 
 def _unusable(program: Program, error: Exception) -> RefusedError:
     """A program or model that cannot answer: no words of a provider's, which may quote a key."""
-    logger.error("a program cannot answer", exc_info=error)
     kind = type(error.__cause__ if isinstance(error, ModelError) else error).__name__
+    facts = {"program": program.name, "kind": kind}
+    logger.error("a program cannot answer", exc_info=error, extra={"facts": facts})
     status, what = (502, "its language model failed")
     if isinstance(error, NoModelError):
         status, what = (503, "it has no language model")

@@ -10,14 +10,15 @@ from ..background import run_sync
 from ..documents import as_documents, check_query, check_top_k
 from ..engine import AskError, Engine, Result
 from ..errors import InputError, ModelError
-from ..judges.protocol import Judge, settled
+from ..judges.protocol import Judge, checked_judge, settled
+from ..judges.sureness import wanting
 from ..memo import memo_for
 from ..options import NAMES, Options, checked, split_options
 from ..prior import SOURCES, blend, first_stage
 from ..ranking import Ranking, assemble, confidences
 from ..settings import Settings
 from ..types import Document, Estimate, Kind, Outcome, Plan
-from .estimates import estimated, fitted
+from .estimates import counted, estimated, fitted
 from .many import ManyQueries
 from .plans import Shape, order_by_score
 
@@ -73,17 +74,7 @@ class Reranker(ManyQueries, dspy.Module):
         self.card: dict[str, Any] = {}
 
     def _fitting(self, judge: Any) -> Any:
-        if not isinstance(judge, Judge):
-            raise InputError(
-                f"judge is {type(judge).__name__}; expected a judge such as PairwiseJudge() or "
-                "FunctionJudge(fn)"
-            )
-        if judge.kind not in self.KINDS:
-            raise InputError(
-                f"{type(self).__name__} cannot use a {judge.kind} judge; "
-                f"it needs {' or '.join(self.KINDS)}"
-            )
-        return judge
+        return checked_judge(judge, self.KINDS, type(self).__name__)
 
     def _weight(self, prior: float) -> float:
         if not isinstance(prior, int | float) or not 0 <= prior <= 1:
@@ -204,7 +195,7 @@ class Reranker(ManyQueries, dspy.Module):
         except AskError as error:
             return self._failed(error, query, documents, top_k, options, cut)
         result = result._replace(judgments=settled(judge, result.judgments))
-        return self._concluded(result, query, documents, top_k, evidence, cut, options)
+        return self._concluded(judge, result, query, documents, top_k, evidence, cut, options)
 
     def _has_to_ask(self, n: int, top_k: int) -> bool:
         return top_k > 0 and (n > 1 or (n == 1 and self.judge.kind == "pointwise"))
@@ -221,7 +212,8 @@ class Reranker(ManyQueries, dspy.Module):
         """The incoming order, marked: judged and unjudged documents are never mixed."""
         status = getattr(error.cause, "status", None)  # an error's words may quote a passage
         said = f"{type(error.cause).__name__}{f', status {status}' if status else ''}"
-        logger.warning("ranking degraded to the incoming order: %s", said)
+        facts = {"error": type(error.cause).__name__}
+        logger.warning("ranking degraded to the incoming order: %s", said, extra={"facts": facts})
         if options.on_error == "raise":
             raise ModelError(f"the ranking failed: {error}") from error.cause
         return assemble(
@@ -232,6 +224,7 @@ class Reranker(ManyQueries, dspy.Module):
 
     def _concluded(
         self,
+        judge: Judge,
         result: Result,
         query: str,
         documents: Sequence[Document],
@@ -253,6 +246,7 @@ class Reranker(ManyQueries, dspy.Module):
             usage=result.usage,
             degraded=bool(result.stopped),
             reasons=(result.stopped,) if result.stopped else (),
+            notes=wanting(judge, result.judgments),
             evidence=", ".join(modes),
             truncated=tuple(sorted({*cut, *(p for j in result.judgments for p in j.cut)})),
         )
@@ -266,7 +260,7 @@ class Reranker(ManyQueries, dspy.Module):
 
     def estimate(
         self,
-        n: int,
+        n: int | None = None,
         top_k: int | None = None,
         *,
         query: str = "",
@@ -275,7 +269,7 @@ class Reranker(ManyQueries, dspy.Module):
         """What a ranking would cost, before anything is spent.
 
         Args:
-            n: Number of candidates.
+            n: Number of candidates; may be left out where ``documents`` are given.
             top_k: As in a call.
             query: For the token estimate.
             documents: For the token estimate: as in a call, ``n`` of them.
@@ -284,13 +278,13 @@ class Reranker(ManyQueries, dspy.Module):
             Exact counts, or a :class:`dspy_rerank.types.Span` where they depend on the answers.
             Repeated questions, retries and re-asks come on top.
         """
-        if n < 0:
-            raise InputError(f"n={n}; expected the number of documents, 0 or more")
+        read = None if documents is None else as_documents(documents)
+        n = counted(n, read)
         k = check_top_k(top_k, n)
         if not self._has_to_ask(n, k):
             return Estimate(0, 0, 0, None if documents is None else 0)
         asks = len(self.judge.presentations((0, 1), query, 0)) if n > 1 else 1
-        given = [document.text for document in as_documents(documents or ())]
+        given = [document.text for document in read or ()]
         texts, _ = fitted(given, self.settings["max_passage_tokens"])
         return estimated(self._shape(n, k), asks, self.judge, query, texts)
 

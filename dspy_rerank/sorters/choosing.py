@@ -6,7 +6,7 @@ from typing import Any
 
 from ..documents import check_top_k
 from ..errors import InputError
-from ..judges.protocol import Judge
+from ..judges.protocol import checked_judge
 from ..options import at_least
 from ..types import Estimate, Kind
 from .base import Reranker
@@ -72,8 +72,7 @@ def choose_sorter(
     Raises:
         InputError: Nothing fits; the message names the cheapest and its cost.
     """
-    if not isinstance(judge, Judge):
-        raise InputError(f"judge is {type(judge).__name__}; expected a judge")
+    checked_judge(judge)
     at_least("n", n, 0)
     k = check_top_k(top_k, n)
     limits = {"calls": max_calls, "rounds": max_rounds, "passages_read": max_reads}

@@ -3,12 +3,26 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import InputError
 from ..reading.labels import clean, estimate_tokens, truncate
 from ..types import Count, Estimate, Span
 from .plans import Shape
 
 SCAFFOLDING = 10
 """Tokens of headings and labels in a question."""
+
+
+def counted(n: int | None, documents: Sequence[Any] | None) -> int:
+    """How many candidates an estimate is for.
+
+    Raises:
+        InputError: Neither a number of at least 0 nor documents were given.
+    """
+    if n is None and documents is not None:
+        return len(documents)
+    if n is None or n < 0:
+        raise InputError(f"n={n}; expected the number of documents, 0 or more, or documents=...")
+    return n
 
 
 def estimated(shape: Shape, asks: int, judge: Any, query: str, texts: Sequence[str]) -> Estimate:

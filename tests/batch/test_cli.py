@@ -99,3 +99,23 @@ def test_a_missing_file_or_job_ends_with_2(tmp_path, capsys):
     assert "no such file" in capsys.readouterr().err
     assert main(["batch", "status", "--state", str(tmp_path)]) == 2
     assert "no batch job is here" in capsys.readouterr().err
+
+
+def test_a_round_whose_upload_failed_is_not_told_as_sent(tmp_path, few, config, grades, capsys):
+    down = [True]
+
+    def reply(number, asked):
+        return (401, {"error": {"message": "no"}}) if down[0] else None
+
+    with BatchServer(grades, reply=reply) as server:
+        assert main(arguments(tmp_path, few, config(server))) != 0
+        capsys.readouterr()
+        status = ["batch", "status", "--state", str(tmp_path / "s")]
+        assert main([*status, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["batches"], told["unsent"], told["open"], told["rounds"]) == (0, 1, 0, 0)
+        assert main(status) == 0
+        assert "round 0; batches: 0 sent, 1 not sent yet, 0 open" in capsys.readouterr().out
+        down[0] = False
+        assert main(["batch", "collect", "--state", str(tmp_path / "s")]) == 0
+        assert "round 1; batches: 1 sent, " in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from importlib.util import find_spec
 
 import pytest
 import yaml
@@ -130,7 +131,11 @@ def test_any_table(suffix, rows, data, tmp_path):
     labels_load_or_are_refused(path, text.encode("utf-8", "surrogatepass") + b"\n" + data)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".parquet"])
+ARROW = pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+SUFFIXES = [".jsonl", ".csv", ".tsv", pytest.param(".parquet", marks=ARROW)]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @tried(80)
 @given(data=st.binary(max_size=80))
 def test_any_bytes_as_labels(suffix, data, tmp_path):

@@ -6,16 +6,16 @@ import shutil
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import dspy_rerank as dr
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install pyspark")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 if shutil.which("java") is None:
     pytest.skip("there is no Java, which Spark runs on", allow_module_level=True)
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "at-scale.md"
 QUERIES = {

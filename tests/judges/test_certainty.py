@@ -397,6 +397,25 @@ def test_votes_are_sampled_and_not_answered_from_the_cache():
     assert judgment.confidence == pytest.approx(2 / 3)
 
 
+@pytest.mark.filterwarnings("error:rollout_id has no effect")
+def test_a_further_answer_that_dspy_wants_is_sampled():
+    lm = scripted_lm("2", cache=True)
+    judge = dr.PointwiseJudge(evidence="generate")
+    for number in (1, 2, 2):
+        ask(judge, lm.copy(rollout_id=number, temperature=1.0), "a passage that is sampled")
+    assert len(lm.engine.prompts) == 2
+
+
+@pytest.mark.filterwarnings("error:rollout_id has no effect")
+def test_best_of_n_gets_answers_of_its_own():
+    said = iter("123")
+    lm = scripted_lm(lambda prompt: next(said), cache=True)
+    sorter = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    best = dspy.BestOfN(sorter, 3, lambda given, found: found.ranking.scores[0] / 3, 1.0)
+    with dspy.context(lm=lm):
+        assert best(query="q", documents=["best of three"]).ranking.scores == [3.0]
+
+
 def test_pairwise_votes_cancel_a_preference_for_a_place():
     judgment = ask(dr.PairwiseJudge(votes=2), scripted_lm("A"), "x", "y")
     assert (judgment.tie, judgment.asks, judgment.confidence) == (True, 4, 0.5)

@@ -91,7 +91,7 @@ def test_the_prompts_of_all_members_are_found_by_dspy():
 @pytest.mark.parametrize(
     ("judges", "weights", "says"),
     [
-        ([dr.PairwiseJudge()], None, "expected pointwise judges"),
+        ([dr.PairwiseJudge()], None, "Panel cannot use a pairwise judge; it needs pointwise"),
         ([], None, "for 0 judges"),
         ([dr.PointwiseJudge()], [0], "not all of them 0"),
         ([dr.PointwiseJudge()], [1, 2], "one number for each"),

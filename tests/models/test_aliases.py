@@ -241,3 +241,13 @@ def test_a_saved_program_names_its_alias_and_finds_it_again(written, tmp_path):
 def test_a_copy_of_an_alias_shares_its_limit(written):
     dr.models.load(written(("judge", "openai/m", {"rpm": 30})))
     assert limit_of(dr.models.get("judge", temperature=0.5)) is limit_of(dr.models.get("judge"))
+
+
+def test_what_keeps_the_caches_of_addresses_apart_warns_nobody(written, recwarn):
+    address = {"api_base": "http://127.0.0.1:9/v1", "api_key": CANARY, "drop_params": True}
+    dr.models.load(written(("judge", "openai/m", address)))
+    lm = dr.models.get("judge")
+    assert lm.kwargs["rollout_id"]
+    lm._warn_zero_temp_rollout(0.0, lm.kwargs["rollout_id"])
+    lm.copy(cache=False)._warn_zero_temp_rollout(0.0, None)
+    assert not [each for each in recwarn if "rollout_id" in str(each.message)]

@@ -174,3 +174,12 @@ def test_rankings_and_evaluations_say_what_they_cost():
 def test_a_price_is_a_number_of_dollars(value):
     with pytest.raises(InputError, match="input_cost_per_token"):
         set_price(scripted_lm("2"), input_cost_per_token=value, output_cost_per_token=0)
+
+
+def test_what_has_no_price_is_called_by_its_alias(serve, tmp_path):
+    lm = aliased(1, tmp_path)(serve().url)
+    with dspy.context(lm=lm):
+        ranking = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))("q", ["a"]).ranking
+    assert ranking.usage.cost_reason == "no price is known for judge"
+    with pytest.raises(InputError, match="none is known for 'judge'"):
+        price_of(lm)

@@ -10,8 +10,10 @@ import dspy_rerank as dr
 from dspy_rerank.errors import CompileError, InputError
 from dspy_rerank.optimizers import Recipe, compile_and_prove, write_report
 from dspy_rerank.optimizers.plots import axes, plot
+from dspy_rerank.optimizers.proof import plain_values
 from dspy_rerank.optimizers.reuse import sharing_answers
 from dspy_rerank.optimizers.seeds import chosen, compile_seeds
+from dspy_rerank.optimizers.spread import spread
 from dspy_rerank.optimizers.verdicts import unsure
 from dspy_rerank.program import to_dict
 from dspy_rerank.testing import scripted_lm
@@ -295,3 +297,20 @@ def test_no_axis_goes_beyond_what_a_metric_can_be():
     assert axes(points, "calls", "dollars").high > 1.0
     drawn = plot(points, points, x="calls", y="nDCG@10", top=1.0)
     assert ">1.000</text>" in drawn
+
+
+def test_seeds_tell_the_calls_that_a_cache_answered_in_every_sum():
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    lm = scripted_lm(skilled, cache=True)
+    sets = {"trainset": labelled(8), "valset": labelled(8, 1), "testset": labelled(8, 2)}
+    given = {"recipe": SHOTS, "lm": lm, "seeds": 2, "plain": True}
+    first = compile_and_prove(student(), **sets, **given)
+    asked = len(lm.engine.prompts)
+    again = compile_and_prove(student(), **sets, **given)
+    assert len(lm.engine.prompts) == asked
+    told, then = spread(again.runs, again.found), spread(first.runs, first.found)
+    assert told["spent"]["calls"] == 0 < then["spent"]["calls"]
+    assert told["spent"]["cached_calls"] == told["cached_calls"] == told["calls"]
+    assert sum(then["spent"][name] for name in ("calls", "cached_calls")) == then["calls"]
+    plain = plain_values(again.plain, again.found)["spent"]
+    assert (plain["calls"], plain["cached_calls"]) == (0, again.plain.calls)

@@ -6,7 +6,7 @@ import pytest
 
 import dspy_rerank as dr
 from dspy_rerank.ranking import assemble
-from dspy_rerank.server.answers import public_reason
+from dspy_rerank.server.answers import public_note, public_reason
 from dspy_rerank.server.relevance import relevance
 from dspy_rerank.testing import scripted_lm
 
@@ -84,3 +84,8 @@ def test_a_real_judge_of_grades_is_on_its_scale():
 )
 def test_a_providers_words_are_not_passed_on(reason, said):
     assert public_reason(reason) == said
+
+
+def test_a_providers_words_are_cut_off_a_note():
+    note = "evidence='logprobs', but 1 of 1 answers have none: your key sk-123 may not have them"
+    assert public_note(note) == "evidence='logprobs', but 1 of 1 answers have none"

@@ -211,3 +211,25 @@ def test_an_estimate_with_documents_counts_tokens():
         3, documents=["word " * 50] * 3, query="q"
     )
     assert 150 < estimate.prompt_tokens < 800
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda kind: dr.ScoreSort(kind),
+        lambda kind: dr.Panel([kind]),
+        lambda kind: dr.choose_sorter(10, judge=kind),
+    ],
+)
+def test_a_class_in_place_of_a_judge_is_named(use):
+    with pytest.raises(InputError, match=r"got the class PointwiseJudge; did you mean Pointwise"):
+        use(dr.PointwiseJudge)
+
+
+def test_an_estimate_counts_the_documents_that_it_is_given():
+    sorter = dr.ScoreSort(dr.PointwiseJudge())
+    documents = ["one", "two", "three"]
+    by_number = sorter.estimate(3, query="q", documents=documents)
+    assert sorter.estimate(query="q", documents=iter(documents)) == by_number
+    with pytest.raises(InputError, match=r"n=None; expected the number of documents.*documents="):
+        sorter.estimate(query="q")
