@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import dspy
 
+from . import binding
 from .adapters import description
 from .errors import ProgramError
 from .judges import ListwiseJudge, PairwiseJudge, Panel, PointwiseJudge, SetwiseJudge
@@ -80,22 +81,7 @@ def load(path: str | Path, lm: Any = None, *, classes: Iterable[type] = ()) -> R
         reranker = from_dict(content, classes=classes)
     except ProgramError as error:
         raise ProgramError(f"{source}: {str(error)[:1000]}") from error
-    return bound(reranker, lm if lm is not None else _aliased(content.get("lm")))
-
-
-def saved_alias(path: str | Path) -> str | None:
-    """The alias of the model that a program was saved with, whether it is loaded or not."""
-    found = json.loads(Path(path).read_text(encoding="utf-8")).get("lm")
-    return found if isinstance(found, str) else None
-
-
-def bound(reranker: Reranker, lm: Any) -> Reranker:
-    """The reranker with a language model of its own, if one is given by object or by name."""
-    if lm is not None:
-        from .models import get
-
-        reranker.set_lm(get(lm) if isinstance(lm, str) else lm)
-    return reranker
+    return binding.bound(reranker, lm if lm is not None else binding.aliased(content.get("lm")))
 
 
 def to_dict(reranker: Reranker) -> dict[str, Any]:
@@ -108,7 +94,7 @@ def to_dict(reranker: Reranker) -> dict[str, Any]:
         "versions": {name: version(name) for name in ("dspy-rerank", "dspy")},
         "program": structure,
         "signature_hash": fingerprint(structure),
-        "lm": _alias(reranker),
+        "lm": binding.alias(reranker),
         "state": _without_lm(state),
         "card": _timeless(reranker.card),  # same seed, same file
     }
@@ -274,21 +260,6 @@ def _build_signature(described: Mapping[str, Any]) -> type[dspy.Signature]:
         for f in described["fields"]
     }
     return dspy.make_signature(fields, described["instructions"] or " ", described["name"])
-
-
-def _alias(reranker: Reranker) -> str | None:
-    """The alias of the one LM that all judges are bound to, if it has one."""
-    from .models import aliases
-
-    lms = {id(predict.lm): predict.lm for predict in reranker.predictors()}
-    return aliases.alias_of(next(iter(lms.values()))) if len(lms) == 1 else None
-
-
-def _aliased(alias: Any) -> Any:
-    """The LM of a saved alias, where such an alias is loaded."""
-    from .models import aliases
-
-    return aliases.named(alias) if isinstance(alias, str) else None
 
 
 def _unbound(parameter: Any) -> Any:

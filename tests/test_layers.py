@@ -73,7 +73,7 @@ def test_a_layer_knows_only_those_below(name):
 def test_the_core_knows_no_optimizers_datasets_or_command_line():
     outer = {"optimizers", "cli", "server", "integrations", "datasets", "models", "batch"}
     outer |= {"streaming", "planning"}
-    lazy = {"defaults", "evaluation", "program", "__init__"}
+    lazy = {"binding", "defaults", "evaluation", "program", "__init__"}
     for path in PACKAGE.rglob("*.py"):
         if room(path) in outer | lazy:
             continue

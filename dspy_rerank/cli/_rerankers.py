@@ -4,10 +4,11 @@ import argparse
 from typing import Any
 
 from .. import models
+from ..binding import saved_alias
 from ..defaults import default_reranker, resolve_lm
 from ..errors import InputError
 from ..named import reranker_named
-from ..program import load, saved_alias
+from ..program import load
 from ..sorters import Reranker
 from ._common import model
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import dspy
 
-from .. import program
+from .. import binding, program
 from ..defaults import default_reranker, resolve_lm
 from ..errors import InputError, ProgramError
 from ..sorters import Reranker
@@ -63,11 +63,11 @@ def opened(source: Source, lm: Any = None) -> Reranks:
     if source is None:
         return Default(lm)
     if isinstance(source, Reranker):
-        return source if lm is None else program.bound(source.deepcopy(), lm)
+        return source if lm is None else binding.bound(source.deepcopy(), lm)
     if isinstance(source, str | Path):
         return program.load(source, lm)
     if isinstance(source, Mapping):
-        return program.bound(program.from_dict(source), lm)
+        return binding.bound(program.from_dict(source), lm)
     raise InputError(
         f"reranker is {type(source).__name__}; expected a reranker, the path of a saved program, "
         "or None for the default"

@@ -58,8 +58,17 @@ def test_a_copy_is_made_for_other_parameters(written):
 
 def test_an_unknown_alias_lists_the_known(written):
     dr.models.load(written(("judge", "openai/gpt-4o-mini", {}), ("cheap", "groq/x", {})))
-    with pytest.raises(InputError, match="'jugde'; loaded are judge, cheap"):
+    with pytest.raises(InputError, match=r"'jugde'; expected .*; loaded are judge, cheap"):
         dr.models.get("jugde")
+
+
+def test_a_name_that_nobody_knows_says_how_models_are_named():
+    with pytest.raises(InputError, match=r"'judge'; expected PROVIDER/MODEL, .*--config FILE"):
+        dr.models.get("judge")
+
+
+def test_a_model_whose_provider_litellm_knows_needs_none():
+    assert dr.models.get("gpt-4o-mini").model == "gpt-4o-mini"
 
 
 def test_names_of_providers_still_work(written):

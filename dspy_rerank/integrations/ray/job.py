@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from ... import models, program
+from ... import binding, models, program
 from ...defaults import default_reranker, resolve_lm
 from ...sorters import Reranker
 from ...streaming import identity_of
@@ -51,7 +51,7 @@ class Job:
             RerankError: The program, the model or its configuration cannot be used.
         """
         reranker, lm = self._made()
-        program.bound(reranker, lm)
+        binding.bound(reranker, lm)
         sharing.share(lm, rates, self.workers)
         return reranker
 
