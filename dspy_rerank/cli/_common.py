@@ -46,16 +46,21 @@ def read_data(arguments: argparse.Namespace, split: str | None = None) -> Datase
     return data[: arguments.queries] if arguments.queries else data
 
 
+def configured(arguments: argparse.Namespace) -> models.Aliases | None:
+    """The aliases of ``--config``, read once, so that one alias is one model with one limit."""
+    if arguments.config and getattr(arguments, "aliases", None) is None:
+        arguments.aliases = models.load(arguments.config)
+    return getattr(arguments, "aliases", None)
+
+
 def model(arguments: argparse.Namespace) -> Any:
     """The language model that the arguments name, an alias of the configuration if it is one.
 
     Raises:
         InputError: There is a configuration with several aliases, and none is named.
     """
-    if not arguments.config:
-        return resolve_lm(arguments.lm)
-    loaded = models.load(arguments.config)
-    if arguments.lm or dspy.settings.lm is not None:
+    loaded = configured(arguments)
+    if loaded is None or arguments.lm or dspy.settings.lm is not None:
         return resolve_lm(arguments.lm)
     if len(loaded) == 1 and not any("*" in alias for alias in loaded):
         return loaded[next(iter(loaded))]

@@ -1,16 +1,17 @@
 """``--program``, or ``--sorter`` and ``--judge``: which reranker a command takes, and its model."""
 
 import argparse
+import json
+from pathlib import Path
 from typing import Any
 
-from .. import models
-from ..binding import saved_alias
+from ..binding import bound, own_model
 from ..defaults import default_reranker, resolve_lm
 from ..errors import InputError
 from ..named import reranker_named
 from ..program import load
 from ..sorters import Reranker
-from ._common import model
+from ._common import configured, model
 
 
 def add_reranker(
@@ -53,37 +54,31 @@ def reranker_and_model(arguments: argparse.Namespace) -> tuple[Reranker, Any]:
     """
     named = is_named(arguments)
     if arguments.program:
-        if arguments.config:
-            models.load(arguments.config)
-        reranker, lm = program_and_model(arguments.program, arguments.lm)
-        return reranker, lm or model(arguments)
+        reranker, lm = program_and_model(arguments.program, arguments)
+        return reranker, model(arguments) if lm is None else lm
     lm = model(arguments)
     own = reranker_named(arguments.sorter, arguments.judge) if named else default_reranker(lm)
     return own, lm
 
 
-def program_and_model(path: str, name: str | None) -> tuple[Reranker, Any]:
-    """A saved program and the model of this name, else the one that it was saved or compiled with.
+def program_and_model(path: str, arguments: argparse.Namespace) -> tuple[Reranker, Any]:
+    """A saved program, bound to the model of ``--lm``, else to the one that it names, if any.
 
     The model is ``None`` where nobody has said which.
 
     Raises:
         InputError: That model is not at hand.
     """
-    if name:
-        lm = resolve_lm(name)
+    configured(arguments)
+    if arguments.lm:
+        lm = resolve_lm(arguments.lm)
         return load(path, lm=lm), lm
     reranker = load(path)
-    if bound := next((predict.lm for predict in reranker.predictors() if predict.lm), None):
-        return reranker, bound
-    known = saved_alias(path) or reranker.card.get("lm")
     try:
-        return reranker, resolve_lm(known) if isinstance(known, str) else None
+        lm = own_model(json.loads(Path(path).read_text(encoding="utf-8")))
     except InputError as error:
-        raise InputError(
-            f"{path} is made for {known!r}, which is not at hand: give --config FILE with that "
-            f"alias, or --lm NAME ({error})"
-        ) from None
+        raise InputError(f"{path}: {error}") from None
+    return bound(reranker, lm), lm
 
 
 def name_of(arguments: argparse.Namespace) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 from ..errors import InputError
 from ..evaluation import Evaluation, Row, baseline
 from ..evaluation_table import finite
-from ..program import load as load_program
 from ..stats import sign_test
 from ..unlabelled import unlabelled
 from ._app import positive
 from ._common import add_data, add_json, add_model, model, read_data
 from ._problems import measured_part
+from ._rerankers import program_and_model
 from ._runs import (
     Labelled,
     is_program,
@@ -59,11 +59,16 @@ def run(arguments: argparse.Namespace) -> int:
     if first == second:
         raise InputError(f"{first} twice; expected two different programs or runs")
     metrics = metrics_of(arguments)
-    programs = {path: load_program(path) for path in (first, second) if is_program(path)}
+    asked = {
+        path: program_and_model(path, arguments) for path in (first, second) if is_program(path)
+    }
+    programs = {path: reranker for path, (reranker, _) in asked.items()}
     runs = {path: run_of(path) for path in (first, second) if path not in programs}
     labelled = _labelled(arguments, bool(programs))
     rows = [run_row(path, found, labelled, metrics) for path, found in runs.items()]
-    found = _evaluated(programs, labelled, metrics, arguments)
+    lms = [lm for _, lm in asked.values()]
+    lm = model(arguments) if None in lms else next(iter(lms), None)
+    found = _evaluated(programs, labelled, metrics, lm, arguments.json)
     found = replace(found, rows=(*found.rows, *rows), unlabelled=labelled.left)
     _show(found, list(labelled.labels), arguments)
     return exit_code(found)
@@ -82,11 +87,11 @@ def _labelled(arguments: argparse.Namespace, has_programs: bool) -> Labelled:
 
 
 def _evaluated(
-    programs: dict[str, Any], labelled: Labelled, metrics: list[str], arguments: argparse.Namespace
+    programs: dict[str, Any], labelled: Labelled, metrics: list[str], lm: Any, quiet: bool
 ) -> Evaluation:
     """The programs measured, below the incoming order where that is known."""
     if programs:
-        return measured(programs, labelled.data, metrics, model(arguments), arguments.json)
+        return measured(programs, labelled.data, metrics, lm, quiet)
     base = () if labelled.data is None else (baseline(labelled.data, metrics),)
     return Evaluation(labelled.name, len(labelled.labels), tuple(metrics), base)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import dspy
 
+from ..binding import named_in
 from ..datasets import Dataset
 from ..datasets.checks import ERRORS, check
 from ..errors import InputError
-from ..models import aliases
 from ..program import save
 from ..shown import count, dollars
 from ..sorters import Reranker
@@ -65,12 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         say(f"{len(train)} training, {len(validation)} validation and {len(test)} test queries")
     student, lm = reranker_and_model(arguments)
+    name = arguments.lm or student.card.get("lm")
     student.set_lm(None)  # it is asked with that model all the same
     proven = compiled_and_proved(
         student, train, validation, test, lm, options, recipe=recipe, metric=arguments.metric,
         seeds=arguments.seeds, plain=arguments.plain, quiet=arguments.json,
     )  # fmt: skip
-    save(with_model(proven.program, lm, arguments.lm), target)
+    save(named_in(proven.program, lm, name), target)
     page = None
     if arguments.report:
         page = write_report(
@@ -83,15 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
         show(proven)
         say(f"saved {target}" + ("" if page is None else f"; report in {page}"))
     return 0
-
-
-def with_model(program: Reranker, lm: Any, name: str | None) -> Reranker:
-    """The program with its model, for saving: its alias where it has one, its name on the card."""
-    if name:
-        program.card["lm"] = name
-    if all(predict.lm is None for predict in program.predictors()) and aliases.alias_of(lm):
-        program.set_lm(lm)
-    return program
 
 
 def result(proven: Any, target: Any, problems: list[str], page: Any) -> dict[str, Any]:

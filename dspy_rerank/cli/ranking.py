@@ -1,6 +1,7 @@
 """``dspy-rerank rerank``: one query's documents, or a file of queries with theirs."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import dspy
 from ..documents import as_documents
 from ..errors import InputError
 from ..ranking import Ranking
+from ..streaming.sources.opening import LINES, PARQUET, TABLES
 from ..trec import check_names
 from . import streaming
 from ._app import FAILED, positive
@@ -88,7 +90,12 @@ def _check_single(arguments: argparse.Namespace) -> None:
 
 
 def _is_source(query: str) -> bool:
-    return query.startswith("ir_datasets:") or (len(query) < 255 and Path(query).exists())
+    """Whether it is rather where queries are than one; a word with documents piped in is one."""
+    if query.startswith("ir_datasets:"):
+        return True
+    if Path(query).suffix.lower() in LINES | TABLES | PARQUET:
+        return os.path.isfile(query)
+    return os.path.exists(query) and sys.stdin.isatty()
 
 
 def _show(ranking: Ranking, arguments: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from .. import models, server
+from .. import server
 from ..cache import keep_in_memory
 from ..defaults import default_reranker
 from ..errors import InputError
@@ -16,7 +16,7 @@ from ..named import reranker_named
 from ..server.access import LOOPBACK_NAMES, check_host, keys_from
 from ..server.programs import Program, read_name
 from ._app import positive
-from ._common import add_json, add_model, model
+from ._common import add_json, add_model, configured, model
 from ._rerankers import add_named, program_and_model
 from ._show import emit, say
 
@@ -111,8 +111,7 @@ def _serve(
 
 def _programs(arguments: argparse.Namespace) -> list[Program]:
     """The programs that the arguments name, each with a model that can answer it."""
-    if arguments.config:
-        models.load(arguments.config)
+    configured(arguments)
     found = [read_name(text) for text in arguments.programs]
     found += [_named(text) for text in arguments.named]
     named = arguments.sorter or arguments.judge
@@ -135,8 +134,8 @@ def _named(text: str) -> tuple[str, str]:
 
 def _loaded(name: str, path: str, arguments: argparse.Namespace) -> Program:
     """A saved program; ``--lm`` goes before its own model, as in every command."""
-    reranker, lm = program_and_model(path, arguments.lm)
-    return Program(name, reranker, lm or model(arguments))
+    reranker, lm = program_and_model(path, arguments)
+    return Program(name, reranker, model(arguments) if lm is None else lm)
 
 
 def _checked(program: Program) -> Program:

@@ -280,6 +280,51 @@ def test_documents_with_one_id_fail_before_trec_is_asked_for(tmp_path, capsys, m
     assert "query '7': documents 0 and 1" in err
 
 
+def test_a_query_may_be_as_long_as_it_likes(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    code, out, err = run(capsys, "rerank", "検索" * 50, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["query"] == "検索" * 50
+
+
+class Terminal(io.StringIO):
+    """Standard input of somebody who has piped nothing in."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_query_may_be_a_name_in_this_folder_where_documents_are_piped_in(
+    tmp_path, capsys, monkeypatch, kind
+):
+    monkeypatch.chdir(tmp_path)
+    named = tmp_path / "notes"
+    named.mkdir() if kind == "folder" else named.write_text("mine")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    code, out, _ = run(capsys, "rerank", "notes", "--json")
+    assert (code, json.loads(out)["query"]) == (0, "notes")
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    code, _, err = run(capsys, "rerank", "notes")
+    assert (code, "notes looks like a file of queries" in err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "q.TSV", "q.parquet"])
+def test_only_a_file_of_queries_that_is_there_is_one(tmp_path, capsys, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    assert run(capsys, "rerank", name, "--json")[0] == 0
+    (tmp_path / name).write_text("")
+    code, _, err = run(capsys, "rerank", name)
+    assert (code, "looks like a file of queries" in err) == (2, True)
+
+
+def test_a_collections_id_is_no_query(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    code, _, err = run(capsys, "rerank", "ir_datasets:beir/scifact/test")
+    assert (code, "looks like a file of queries" in err) == (2, True)
+
+
 def test_a_file_of_queries_without_out_says_so_and_does_not_wait(tmp_path, capsys, monkeypatch):
     path = queries(tmp_path / "q.jsonl")
     code, _, err = run(capsys, "rerank", path)

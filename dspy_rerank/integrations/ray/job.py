@@ -70,7 +70,7 @@ class Job:
             models.load(self.models)
         lm = self.lm() if callable(self.lm) else self.lm
         if lm is None and self.program is not None:
-            lm = self.program.get("lm")
+            lm = binding.own_model(self.program)
         model = resolve_lm(lm)
         if self.program is None:
             return default_reranker(model), model
