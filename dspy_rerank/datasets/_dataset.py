@@ -111,7 +111,7 @@ class Dataset:
         """The queries as DSPy examples.
 
         ``query``, ``documents`` and the further inputs of each query are inputs; ``relevance``,
-        ``ideal`` and ``query_id`` are labels.
+        ``ideal``, ``judged`` (see `Query`) and ``query_id`` are labels.
         """
         return [_example(query) for query in self.queries]
 
@@ -175,6 +175,7 @@ def _example(query: Query) -> "dspy.Example":
     import dspy
 
     example = dspy.Example(
+        {"judged": query.judged},  # an input may have that name, too
         query=query.text,
         documents=list(query.documents),
         **query.inputs,

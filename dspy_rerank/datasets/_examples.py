@@ -19,6 +19,7 @@ def from_examples(examples: Iterable[Any], *, name: str = "examples") -> Dataset
         examples: `dspy.Example` objects or mappings; ``relevance`` has a grade (a number, or a
             truth value) a document. In its place there may be ``preferences``, pairs of a better
             and a worse document, or ``answer``, the right one: by position from 0 or by id.
+            ``judged`` is true where other documents than these have been judged.
             Further fields that ``with_inputs`` names are further inputs of the judge; others are
             labels and never reach it.
         name: For people.
@@ -52,6 +53,7 @@ def _query(place: int, given: Any) -> Query:
         inputs=_inputs(given, labels),
         ideal=tuple(example.get("ideal") or ()),
         split=str(example.get("split") or ""),
+        judged=example.get("judged") is True,
     )
 
 

@@ -125,8 +125,16 @@ def unpinned(config: dict[str, Any], lm: Any) -> dict[str, Any]:
     DSPy asks for a further answer by a copy with a ``rollout_id`` and a temperature of its own;
     pinned to 0, that would be the answer that is known, and a warning.
     """
-    own = getattr(lm, "kwargs", None) or {}
-    again = own.get("rollout_id") is not None and own.get("temperature")
-    if not again or config.get("temperature") != 0:
+    own = (getattr(lm, "kwargs", None) or {}).get("temperature")
+    if not (own and another(lm)) or config.get("temperature") != 0:
         return config
     return {name: value for name, value in config.items() if name != "temperature"}
+
+
+def another(lm: Any) -> bool:
+    """Whether an LM is a copy by which an answer is asked for other than the one there was.
+
+    An alias's own ``salt``, which only keeps the caches of addresses apart, asks for none.
+    """
+    rollout = (getattr(lm, "kwargs", None) or {}).get("rollout_id")
+    return rollout is not None and rollout != getattr(lm, "salt", None)

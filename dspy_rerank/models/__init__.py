@@ -1,6 +1,10 @@
 """Language models: the embedded one, those of a configuration, and all others by DSPy name."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+import dspy
 
 from dspy_rerank.calls import scoring as likelihood_config
 from dspy_rerank.errors import InputError
@@ -50,6 +54,9 @@ EXPECTED = (
     "that was loaded (--config FILE, or dspy_rerank.models.load)"
 )
 
+ROUTES = ("custom_llm_provider", "deployment_id")
+"""Arguments by which LiteLLM knows the provider of any name."""
+
 
 def get(name: str, **kwargs: Any) -> Any:
     """The language model of a name.
@@ -60,8 +67,8 @@ def get(name: str, **kwargs: Any) -> Any:
         **kwargs: Anything that `dspy.LM` takes; of an alias, a copy with them is made.
 
     Raises:
-        InputError: The name has no provider, and neither is it an alias nor does LiteLLM know whose
-            model it is.
+        InputError: The name has no provider, nor have the further arguments, and neither is it an
+            alias nor does DSPy or LiteLLM know whose model it is.
     """
     found = aliases.named(name)
     if found is not None:
@@ -70,16 +77,28 @@ def get(name: str, **kwargs: Any) -> Any:
         return decision(name, **kwargs)
     if name.startswith(PREFIX):
         return local(name, **kwargs)
-    if "/" not in name and (aliases.known() or not _provided(name)):
+    if "/" not in name and not _routed(kwargs) and (aliases.known() or not _provided(name, kwargs)):
         loaded = f"; loaded are {', '.join(aliases.known())}" if aliases.known() else ""
         raise InputError(f"there is no model {name!r}; {EXPECTED}{loaded}")
     return HidingLM(name, **kwargs)
 
 
-def _provided(name: str) -> bool:
-    """Whether LiteLLM knows whose model a name without a provider is, such as ``gpt-4o``."""
+def _routed(given: Mapping[str, Any]) -> bool:
+    """Whether arguments say who answers, whatever the name is."""
+    return given.get("engine", "auto") != "auto" or any(map(given.get, ROUTES))
+
+
+def _provided(name: str, given: Mapping[str, Any]) -> bool:
+    """Whether it is known whose model a name without a provider is, such as ``gpt-4o``.
+
+    DSPy knows some itself. Without LiteLLM, which knows the others, every name may be one.
+    """
+    with suppress(dspy.lm15.UnknownModelError):
+        return bool(dspy.lm15.LMRouter(config=dspy.lm15.RouterConfig(env={})).resolve(name))
+    base = given.get("api_base") or given.get("base_url")
     try:
-        with quiet() as litellm:
-            return bool(litellm.get_llm_provider(name)[1])
-    except Exception:
-        return False
+        with quiet() as litellm, suppress(litellm.BadRequestError):
+            return bool(litellm.get_llm_provider(name, api_base=base)[1])
+    except ImportError:
+        return True
+    return False

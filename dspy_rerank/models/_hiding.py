@@ -25,6 +25,8 @@ class HidingLM(dspy.LM):
 
     ours = True
     """A copy is as good as it is, as of a plain `dspy.LM`."""
+    salt: int | None = None
+    """A ``rollout_id`` that keeps the caches of addresses apart, at any temperature."""
 
     @with_callbacks
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
@@ -37,6 +39,10 @@ class HidingLM(dspy.LM):
         """As `dspy.LM`."""
         with self._hiding():
             return await straight.acall(self, prompt, messages, kwargs)
+
+    def _warn_zero_temp_rollout(self, temperature: float | None, rollout_id: Any) -> None:
+        if rollout_id != self.salt:
+            super()._warn_zero_temp_rollout(temperature, rollout_id)
 
     @contextmanager
     def _hiding(self) -> Iterator[None]:

@@ -228,14 +228,14 @@ def _unpriced(deployment: Deployment) -> Any:
     ):
         return _direct(provider, str(base), rest, deployment, wire)
     key = resolved(deployment.params.get("api_key"))
-    salt = {"rollout_id": int(hashlib.sha256(str(base).encode()).hexdigest()[:7], 16)}
-    given = {**wire, **({"api_key": key} if key else {}), **(salt if base else {})}
+    salt = int(hashlib.sha256(str(base).encode()).hexdigest()[:7], 16)
+    given = {**wire, **({"api_key": key} if key else {}), **({"rollout_id": salt} if base else {})}
     if any(rates((deployment,)).values()):
         lm = PacedLM(deployment.model, limit=Limit(), **given)
     else:
         lm = HidingLM(deployment.model, **given)
-    if base:  # the salt keeps caches apart at any temperature, so that there is nothing to warn of
-        vars(lm)["_warned_zero_temp_rollout"] = True
+    if base:
+        lm.salt = salt
     return lm
 
 

@@ -98,7 +98,7 @@ def _validation(first: Trial, chosen: Trial, metric: str, seed: int, val: Any) -
 
 
 def spent(usage: Usage, seconds: float, cached: int) -> dict[str, Any]:
-    """The bill of compiling.
+    """The bill of compiling, whose calls are those that no cache answered, failed ones included.
 
     Args:
         usage: Of all questions, those included whose answer was known.
@@ -106,8 +106,9 @@ def spent(usage: Usage, seconds: float, cached: int) -> dict[str, Any]:
         cached: Calls to language models that DSPy's cache answered.
     """
     return {
-        "calls": usage.paid_calls,
+        "calls": usage.paid_calls + usage.failed_calls,
         "cached_calls": cached,
+        "failed_calls": usage.failed_calls,
         "questions": usage.calls,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -119,7 +120,11 @@ def spent(usage: Usage, seconds: float, cached: int) -> dict[str, Any]:
 
 def counted(bill: CallCounter, seconds: float) -> dict[str, Any]:
     """The bill of a compiling of which all calls were counted; failed ones are among the calls."""
-    return {**spent(bill.usage, seconds, bill.cached), "calls": bill.calls - bill.cached}
+    return {
+        **spent(bill.usage, seconds, bill.cached),
+        "calls": bill.calls - bill.cached,
+        "failed_calls": bill.failed,
+    }
 
 
 def judge_card(

@@ -7,6 +7,7 @@ both happen in the thread or task, and the context, of the call's callbacks.
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +22,8 @@ from ..types import Usage
 
 _paid: ContextVar[tuple[int, Mapping[str, Any]]] = ContextVar("paid", default=(0, {}))
 """How many answers this thread or task has had that no cache gave, and the tokens of the last."""
+_within: ContextVar[defaultdict[str, list[Any]] | None] = ContextVar("within", default=None)
+"""Usage of the outermost module that this thread or task runs, where DSPy is to tell it."""
 _told: ContextVar[dict[str, Any] | None] = ContextVar("told", default=None)
 """The history entry of its last call."""
 
@@ -32,13 +35,17 @@ class SpentError(BaseException):
 class _Tracker(UsageTracker):
     """Notes each answer that no cache gave, also one without a count of tokens.
 
-    What it is told is also told to whoever tracks usage around it.
+    What it is told is also told to whoever tracks usage around it, or by module.
     """
 
     def __init__(self, around: UsageTracker | None):
-        super().__init__()
-        if around is not None:
-            self.usage_data = around.usage_data
+        self._all = defaultdict(list) if around is None else around.usage_data
+
+    @property
+    def usage_data(self) -> defaultdict[str, list[Any]]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Where usage goes: to the outermost module that runs here, if that is to be told."""
+        within = _within.get()
+        return self._all if within is None else within
 
     @property
     def answers(self) -> int:
@@ -88,12 +95,35 @@ class CallCounter(BaseCallback):
         self.most = most
         self.spent = False
         self._open: dict[str, tuple[Any, int]] = {}
+        self._modules: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     @property
     def cached(self) -> int:
         """Those that a cache answered."""
         return self.usage.cached_calls
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Begin its usage: DSPy's tracking leaves modules alone where a tracker is set."""
+        settings = dspy.settings
+        ours = isinstance(settings.usage_tracker, _Tracker) and _within.get() is None
+        if ours and settings.track_usage:
+            self._modules[call_id] = instance
+            _within.set(defaultdict(list))
+
+    def on_module_end(
+        self, call_id: str, outputs: Any, exception: BaseException | None = None
+    ) -> None:
+        """Tell a prediction its usage, as DSPy does, and all of it to whoever tracks around."""
+        module, tracker = self._modules.pop(call_id, None), dspy.settings.usage_tracker
+        if module is None:
+            return
+        if exception is None:
+            module._set_lm_usage(tracker.get_total_tokens(), outputs)
+        used = _within.get() or {}
+        _within.set(None)
+        for name, entries in used.items():
+            tracker.usage_data[name].extend(entries)
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Count one, before it is made."""

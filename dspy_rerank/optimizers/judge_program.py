@@ -13,6 +13,7 @@ from dspy.utils.exceptions import AdapterParseError
 from .. import calls
 from ..adapters import COMPACT, without_fallback
 from ..judges.base import SignatureJudge
+from ..judges.fitting import another
 from ..judges.rewording import instructed
 from .reuse import Reuse
 
@@ -145,7 +146,7 @@ class JudgeProgram(dspy.Module):
 
     def _answer(self, inputs: Mapping[str, Any]) -> dspy.Prediction:
         lm = calls.current_lm(self.predict)
-        if _sampling(lm):
+        if another(lm):
             prediction = self._sent(inputs, {})
         elif self.options.get("temperature") == 0:
             prediction = self._known_or_sent(lm, inputs)
@@ -173,11 +174,6 @@ class JudgeProgram(dspy.Module):
             prediction = self.predict(**inputs, config=dict(config))
         self.watch.answered()
         return prediction
-
-
-def _sampling(lm: Any) -> bool:
-    """Whether an optimizer wants an answer other than the one it has had."""
-    return getattr(lm, "kwargs", {}).get("rollout_id") is not None
 
 
 def lenient(adapter: dspy.Adapter) -> dspy.Adapter:

@@ -29,7 +29,7 @@ class Bill:
     """Calls and US dollars, spent or to be spent.
 
     Attributes:
-        calls: New calls to the judge.
+        calls: New calls to the judge, failed ones included.
         dollars: ``None`` where the price is not known.
     """
 

@@ -49,15 +49,15 @@ class Measuring:
 
     @property
     def bill(self) -> Bill:
-        """Paid so far, by this process."""
-        return Bill(self.usage.paid_calls, self.usage.cost)
+        """Paid so far, by this process; calls that failed count, too."""
+        return Bill(_made(self.usage), self.usage.cost)
 
     def since(self, before: Usage) -> Bill:
         """What was paid since the account stood so."""
         start = before.cost if before.calls else 0.0
         unknown = start is None or self.usage.cost is None
         dollars = None if unknown else (self.usage.cost or 0.0) - (start or 0.0)
-        return Bill(self.usage.paid_calls - before.paid_calls, dollars)
+        return Bill(_made(self.usage) - _made(before), dollars)
 
     def remember(self, trial: Trial) -> None:
         """Take over what another process has found out about a prompt's price."""
@@ -134,3 +134,8 @@ class Measuring:
         tokens = bounds(told.prompt_tokens or 0)[1] / max(1, bounds(told.calls)[1])
         dearest = self._dearest()
         return Price(tokens, dearest * tokens if dearest else by_price(reranker, told))
+
+
+def _made(used: Usage) -> int:
+    """Calls that reached a model, whether they were answered or failed."""
+    return used.paid_calls + used.failed_calls

@@ -17,6 +17,7 @@ from .plain import PlainRun, compile_plain
 from .reanchor import ReAnchor
 from .search import RerankerSearch
 from .shares import kept_to_compare, kept_to_weigh, left, summed, without
+from .splits import measured
 from .weight_compiler import WeightCompiler, members
 
 OPTIMIZERS = (
@@ -85,10 +86,10 @@ class Recipe:
             reflection_lm: Writes instructions; ``None`` is the same model.
             seed: Of every draw.
             search: Further arguments of the search, before those of the recipe. ``max_calls``
-                holds for all steps together: two rankings of the validation queries are kept for
-                a search behind a judge compiler, and one of all queries by each judge for weights
-                behind either. Of ``max_cost`` and ``timeout`` the search has what the judge
-                compiler, which they cannot stop, has left.
+                holds for all steps together: two rankings of the queries that a search goes by
+                are kept for it behind a judge compiler, and for weights behind either one of all
+                queries by each judge that they may find. Of ``max_cost`` and ``timeout`` the search
+                has what the judge compiler, which they cannot stop, has left.
 
         Raises:
             InputError: ``max_cost`` or ``timeout`` without a search, which alone keeps to them, or
@@ -100,7 +101,7 @@ class Recipe:
             return self._prompted(student, sets, lm, reflection_lm, seed, search)
         if not self.judge and not self.search:
             return self._weighed(student, sets, lm, seed, search)
-        kept = kept_to_weigh([*self._weighable(student), *self._further()], sets)
+        kept = self._kept_to_weigh(student, sets)
         first = without(search, kept, "weighing the judges on all queries")
         found = self._prompted(student, sets, lm, reflection_lm, seed, first)
         rest = {**search, **left(search, found.card["spent"])}
@@ -120,8 +121,8 @@ class Recipe:
         if not self.judge:
             search_only = RerankerSearch(lm=lm, seed=seed, candidates=others, **given)
             return search_only.compile(student, **sets)
-        kept = kept_to_compare(student, sets["valset"]) if self.search else 0
-        limits = without(search, kept, "comparing two prompts on the validation queries")
+        kept = self._kept_to_compare(student, sets, given, seed)
+        limits = without(search, kept, "comparing two prompts on the queries to choose by")
         most = limits.get("max_calls")
         judged = self._compiler(lm, reflection_lm, seed, most).compile(student, **sets)
         if not self.search:
@@ -155,11 +156,18 @@ class Recipe:
         """Judges that weights may take in."""
         return [PointwiseJudge(**arguments) for arguments in self.weights.get("judges", ())]
 
-    def _weighable(self, student: Reranker) -> list[Any]:
-        """The judges of the student; whatever the search chooses must have some to weigh, too."""
-        for candidate in read_candidates(self.search.get("candidates", ())).values():
-            members(candidate)
-        return members(student)[0]
+    def _kept_to_compare(self, student: Reranker, sets: Any, given: Any, seed: int) -> int:
+        """Calls that a search behind the judge compiler has at least."""
+        if not self.search:
+            return 0
+        by = given.get("choose_by", "validation")
+        return kept_to_compare(student, measured(sets["trainset"], sets["valset"], seed, by)[1])
+
+    def _kept_to_weigh(self, student: Reranker, sets: Any) -> int:
+        """Calls for weighing the judges of whatever the search chooses, the dearest ones."""
+        others = read_candidates(self.search.get("candidates", ())).values()
+        found = [members(reranker)[0] for reranker in (student, *others)]
+        return max(kept_to_weigh([*judges, *self._further()], sets) for judges in found)
 
     def _check_limits(self, search: Mapping[str, Any]) -> None:
         for name in ("max_cost", "timeout"):

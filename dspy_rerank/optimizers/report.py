@@ -14,7 +14,7 @@ from .proof import proof
 from .rows import COMPILED, PLAIN, UNCOMPILED
 from .seeds import SeedRun
 from .tables import interval, money, table
-from .tried_page import optimizer_page, search_page, weights_page
+from .tried_page import left_out_page, optimizer_page, search_page, weights_page
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -72,6 +72,7 @@ def html_of(content: dict[str, Any]) -> str:
         _seeds(content),
         optimizer_page(content["card"]),
         search_page(content),
+        left_out_page(content["card"]),
         weights_page(content["card"]),
         _prompt(content["prompt"]),
         _plain(content),

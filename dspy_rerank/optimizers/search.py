@@ -21,7 +21,7 @@ from .card import card
 from .counting import counting
 from .ledger import VARIANT, Ledger
 from .measuring import Measuring
-from .splits import joined, parts
+from .splits import measured
 from .state import PRIOR_STEP, SearchState
 from .study import answers_beside, new_study
 from .trials import ATTRIBUTE, COSTS, Cost, SearchProgress, Trial, settled, stored
@@ -68,8 +68,9 @@ class RerankerSearch(Teleprompter):
             ``demos=()`` as demonstrations would be shown their own answers.
         sure: Standard errors by which a gain must exceed nothing to count, in choosing and in
             cross-validation; 0 takes whatever looks best.
-        max_calls: Judge calls in all; settings that would exceed it are not tried. Ranking the
-            validation queries once with the student must have room.
+        max_calls: Judge calls in all, failed ones included; settings that would exceed it are not
+            tried. Ranking the queries chosen by once with the student must have room. Calls that
+            fail within a setting may exceed it, and then no further one is tried.
         max_cost: US dollars in all, likewise, by estimate from what was paid so far; the student
             itself is always measured.
         timeout: Seconds after which no further setting is tried.
@@ -155,9 +156,7 @@ class RerankerSearch(Teleprompter):
             ModelError: The model failed on every query.
         """
         begun = time.monotonic()
-        train, val = parts(trainset, valset, self.seed)
-        if self.choose_by == "all":
-            val = joined(train, val)
+        train, val = measured(trainset, valset, self.seed, self.choose_by)
         answers = answers_beside(self.storage, self.study_name, self.answers)
         with (
             dspy.context(lm=resolve_lm(self.lm)), remembering(answers) as known, counting() as heard
@@ -204,7 +203,7 @@ class RerankerSearch(Teleprompter):
         if self.max_calls is not None and most > self.max_calls:
             raise InputError(
                 f"max_calls={self.max_calls}, but ranking {many} queries once with the student "
-                f"takes up to {most}; give more calls or fewer validation queries"
+                f"takes up to {most}; give more calls or fewer queries"
             )
 
     def _run(self, search: SearchState, begun: float) -> None:

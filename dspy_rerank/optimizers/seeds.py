@@ -94,7 +94,7 @@ def compile_seeds(
     """
     work = _Compiling(recipe, student, {"trainset": trainset, "valset": valset}, metric)
     again = work.measured_again and len(seeds) > 1
-    ranking = most_calls(student, as_dataset(valset)) if again else 0
+    ranking = most_calls(student, measurable(as_dataset(valset))) if again else 0
     budget = _Budget(recipe, options, len(seeds), ranking)
     runs: list[SeedRun] = []
     with _shared(len(seeds) > 1):

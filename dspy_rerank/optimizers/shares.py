@@ -15,8 +15,8 @@ LIMITS = {
 """Each limit, and what of a bill it holds for: of calls those that a cache answered, too."""
 
 BILL = (
-    "calls", "cached_calls", "questions", "prompt_tokens", "completion_tokens", "cost",
-    "cost_reason", "seconds",
+    "calls", "cached_calls", "failed_calls", "questions", "prompt_tokens", "completion_tokens",
+    "cost", "cost_reason", "seconds",
 )  # fmt: skip
 """What every bill has, as :func:`dspy_rerank.optimizers.card.spent` makes it."""
 
@@ -30,9 +30,9 @@ def left(limits: Mapping[str, Any], bill: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def kept_to_compare(student: Reranker, valset: Any) -> int:
-    """Calls for ranking the validation queries with two prompts."""
-    return 2 * most_calls(student, as_dataset(valset))
+def kept_to_compare(student: Reranker, data: Any) -> int:
+    """Calls for ranking these queries, which are those a search goes by, with two prompts."""
+    return 2 * most_calls(student, data)
 
 
 def kept_to_weigh(judges: Iterable[Any], sets: Mapping[str, Any]) -> int:
@@ -59,7 +59,7 @@ def without(limits: Mapping[str, Any], kept: int, what: str) -> dict[str, Any]:
     if kept >= most:
         raise InputError(
             f"max_calls={most}, of which {what} takes up to {kept}; give more calls or fewer "
-            "validation queries"
+            "queries"
         )
     return {**limits, "max_calls": most - kept}
 

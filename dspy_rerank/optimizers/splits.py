@@ -35,6 +35,16 @@ def _judged(data: Any) -> Any:
     return data.filter(lambda query: query.judged)
 
 
+def measured(trainset: Any, valset: Any, seed: int, choose_by: str) -> tuple[Any, Any]:
+    """Training queries, and those that a search goes by: ``validation`` ones, or ``all``.
+
+    Raises:
+        InputError: As :func:`parts` does.
+    """
+    train, val = parts(trainset, valset, seed)
+    return train, joined(train, val) if choose_by == "all" else val
+
+
 def joined(first: Any, second: Any) -> Any:
     """Two sets as one; a query that is in both comes once, ids are made distinct."""
     known = {(query.text, query.documents) for query in first}

@@ -45,6 +45,12 @@ def search_page(content: dict[str, Any]) -> str:
     )
 
 
+def left_out_page(card: dict[str, Any]) -> str:
+    """Candidates that a search could not try, and why."""
+    rows = [[name, why] for name, why in (card.get("left_out") or {}).items()]
+    return f"<h3>Not tried</h3>{table(['candidate', 'why'], rows)}" if rows else ""
+
+
 def optimizer_page(card: dict[str, Any]) -> str:
     """The prompts that an optimizer has tried on single questions, and what they were worth."""
     judge = card.get("judge") or card

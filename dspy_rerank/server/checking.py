@@ -1,4 +1,4 @@
-"""Whether the programs' models answer: one question to each of them, seldom and never two at once.
+"""Whether the programs' models answer: one question to each, to all of them at once, and seldom.
 
 What ``/ready?ask=1`` says. A question costs a call, so its outcome holds for some seconds, however
 often it is looked at, and whoever looks meanwhile waits for it.
@@ -13,7 +13,9 @@ from uuid import uuid4
 
 import dspy
 
+from ..errors import EvidenceError, NoModelError
 from ..judges.protocol import Question
+from ..types import Usage
 from .metrics import Metrics
 from .programs import Program
 from .refusals import RefusedError, invalid
@@ -26,6 +28,7 @@ PATIENCE = 10.0
 FRESH = 30.0
 """Seconds for which the outcome of asking holds."""
 SHOWN = {"pointwise": 1, "pairwise": 2, "setwise": 2, "listwise": 2}
+FAILED = Usage(failed_calls=1, cost=0.0)
 
 
 class Check:
@@ -61,16 +64,15 @@ class Check:
 
     async def _asked(self) -> dict[str, str]:
         """Why the model of a program does not answer, by program; each model is asked once."""
-        outcomes: dict[tuple[int, str], str] = {}
-        failed = {}
-        for program in self._service.programs.values():
-            for judge in _judges(program.reranker.judge):
-                of_model = _model(judge, program)
-                if of_model not in outcomes:
-                    outcomes[of_model] = await self._outcome(program, judge)
-                if outcomes[of_model]:
-                    failed[program.name] = outcomes[of_model]
-        return failed
+        askers = [
+            (_model(judge, program), program, judge)
+            for program in self._service.programs.values()
+            for judge in _judges(program.reranker.judge)
+        ]
+        once = {model: (program, judge) for model, program, judge in reversed(askers)}
+        said = await asyncio.gather(*(self._outcome(*asker) for asker in once.values()))
+        outcomes = dict(zip(once, said, strict=True))
+        return {program.name: outcomes[model] for model, program, _ in askers if outcomes[model]}
 
     async def _outcome(self, program: Program, judge: Any) -> str:
         """Empty where the model has answered."""
@@ -79,10 +81,13 @@ class Check:
                 with dspy.context(**settings_for(program)):
                     answer = await judge.ready().ask(_question(judge))
         except TimeoutError:
+            self._metrics.spent(program.name, FAILED)
             return f"its language model has not answered within {PATIENCE:g} s"
         except Exception as error:
             facts = {"program": program.name}
             logger.warning("a model does not answer", exc_info=error, extra={"facts": facts})
+            if not isinstance(error, NoModelError | EvidenceError):  # nobody was asked
+                self._metrics.spent(program.name, FAILED)
             return f"its language model failed ({type(error).__name__})"
         self._metrics.spent(program.name, answer.usage)
         return ""

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.responses import JSONResponse
 
 from .access import Access
@@ -104,8 +104,9 @@ class Front:
 
 def _is_open(scope: Message) -> bool:
     """Whether a request needs no key: it holds nothing of anyone's, and costs nothing."""
-    asks = scope["path"] == "/ready" and scope["query_string"]
-    return scope["path"] in OPEN and not asks
+    if scope["path"] == "/ready":
+        return QueryParams(scope["query_string"]).get("ask") != "1"
+    return scope["path"] in OPEN
 
 
 def refused(scope: Message, refusal: RefusedError) -> JSONResponse:

@@ -1,6 +1,7 @@
 """Models from a LiteLLM configuration: by alias, by whichever path, and without showing keys."""
 
 import asyncio
+import importlib
 import json
 import subprocess
 import sys
@@ -11,10 +12,12 @@ import yaml
 from dspy.utils.exceptions import LMError
 
 import dspy_rerank as dr
+from dspy_rerank import lite
 from dspy_rerank.errors import InputError
 from dspy_rerank.limits import limit_of
 from dspy_rerank.models import aliases
 from dspy_rerank.models.direct import DirectEngine
+from dspy_rerank.testing import ScriptedEngine
 
 CANARY = "sk-canary-1234567890"
 
@@ -69,6 +72,39 @@ def test_a_name_that_nobody_knows_says_how_models_are_named():
 
 def test_a_model_whose_provider_litellm_knows_needs_none():
     assert dr.models.get("gpt-4o-mini").model == "gpt-4o-mini"
+
+
+@pytest.mark.parametrize("name", ["gemini-9-pro", "openai:my-model"])
+def test_a_name_that_dspy_itself_routes_is_taken(name):
+    assert dr.models.get(name).model == name
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"custom_llm_provider": "openai"},
+        {"deployment_id": "judge-2"},
+        {"engine": ScriptedEngine("2")},
+    ],
+)
+def test_any_name_will_do_where_the_provider_is_given_apart(written, given, loaded):
+    if loaded:
+        dr.models.load(written(("judge", "openai/gpt-4o-mini", {})))
+    assert dr.models.get("my-model", **given).model == "my-model"
+
+
+def test_an_address_alone_is_enough_only_where_it_says_whose_it_is():
+    known = dr.models.get("my-model", api_base="https://api.groq.com/openai/v1")
+    assert known.model == "my-model"
+    with pytest.raises(InputError, match="there is no model 'my-model'"):
+        dr.models.get("my-model", api_base="http://127.0.0.1:9/v1")
+
+
+def test_without_litellm_a_name_is_not_said_to_be_nobodys(monkeypatch):
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    monkeypatch.setattr(lite, "litellm", lambda: importlib.import_module("litellm"))
+    assert dr.models.get("my-model").model == "my-model"
 
 
 def test_names_of_providers_still_work(written):

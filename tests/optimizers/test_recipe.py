@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import dspy
@@ -168,3 +169,44 @@ def test_a_recipe_chooses_among_the_rerankers_that_it_names(tmp_path):
     assert "student" in tried
     found = dr.evaluate({"compiled": compiled}, labelled(6, seed=2), lm=lm)
     assert found["compiled"].mean("nDCG@10").mean > 0.95
+
+
+SHOTS = {
+    "optimizer": "BootstrapFewShotWithRandomSearch", "per_query": 4,
+    "options": {"max_bootstrapped_demos": 2, "max_labeled_demos": 0, "num_candidate_programs": 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ["validation", "all"])
+def test_a_search_behind_a_judge_compiler_has_room_for_all_that_it_ranks(by):
+    """12 training and 4 validation queries of 6 documents, and one that nobody has judged."""
+    lm, student = scripted_lm(skilled), dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    val = labelled(4, seed=1)
+    nobodys = replace(val[0], id="?", text="?", relevance=(None,) * 6, judged=False)
+    valset = replace(val, queries=(*val, nobodys))
+    sets = {"trainset": labelled(12), "valset": valset}
+    recipe = Recipe("x", judge=SHOTS, search={"trials": 2, "demos": (), "choose_by": by})
+    kept = 2 * 6 * {"validation": 4, "all": 16}[by]
+    with pytest.raises(InputError, match=rf"comparing two .* up to {kept}; .* or fewer queries"):
+        recipe.compile(student, **sets, lm=lm, max_calls=kept)
+    assert not lm.engine.prompts
+    found = recipe.compile(student, **sets, lm=lm, max_calls=kept + 60)
+    assert {trial["variant"].split(":")[0] for trial in found.card["trials"]} <= {
+        "student", "compiled"
+    }  # fmt: skip
+    assert len(lm.engine.prompts) == found.card["spent"]["calls"] <= kept + 60
+
+
+def test_weights_have_room_for_the_dearest_candidate_of_a_search():
+    lm = scripted_lm(lambda prompt: prompt.rsplit("worth ", 1)[1][0])
+    judge = {"kind": "PointwiseJudge", "evidence": "generate", "votes": 3}
+    recipe = Recipe("x", weights={"sure": 1.0}, search={
+        "trials": 3, "demos": (), "instructions": None,
+        "candidates": [{"sorter": "ScoreSort", "judge": judge}],
+    })  # fmt: skip
+    sets = {"trainset": sorted_by_luck(6, 0), "valset": sorted_by_luck(4, 1)}
+    with pytest.raises(InputError, match=r"weighing .* up to 240; give more calls or fewer quer"):
+        recipe.compile(
+            dr.ScoreSort(dr.PointwiseJudge(evidence="generate")), **sets, lm=lm, max_calls=240
+        )
+    assert not lm.engine.prompts

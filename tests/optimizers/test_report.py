@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import escape
 
 import pytest
 from dspy.teleprompt import BootstrapFewShotWithRandomSearch
@@ -124,3 +125,15 @@ def test_answers_that_cannot_be_read_are_said_in_words(tmp_path):
     (said,) = [s for s in content["words"] if "of the compiled program, in" in s]
     assert said.startswith("48 questions of the compiled program, in 96 calls, had no answer")
     assert said in page
+
+
+def test_candidates_that_were_not_tried_are_shown_with_the_reason(tmp_path):
+    named = "<likelihood>"
+    asks_more = dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"))
+    content, page = reported(tmp_path, candidates={named: asks_more})
+    why = content["card"]["left_out"][named]
+    assert f"<td>{escape(named)}</td><td>{escape(why)}</td>" in page
+
+
+def test_nothing_is_said_where_every_candidate_was_tried(both):
+    assert "Not tried" not in both[1]

@@ -1,5 +1,6 @@
 """Compiling from labels with a scripted model whose skill depends on its prompt."""
 
+import itertools
 from math import log2
 
 import dspy
@@ -10,6 +11,7 @@ from dspy_rerank import datasets
 from dspy_rerank.adapters import CONTINUING
 from dspy_rerank.errors import EvidenceError, InputError
 from dspy_rerank.optimizers import RerankerSearch, Trial, demo_sets, judgment_examples
+from dspy_rerank.optimizers.shares import left
 from dspy_rerank.optimizers.trials import settled
 from dspy_rerank.testing import oracle_judge, scripted_lm
 from tests.optimizers.builders import MAGIC, labelled, skilled
@@ -82,6 +84,22 @@ def test_too_few_calls_for_the_student_itself_are_refused_before_any_is_made():
             dr.ScoreSort(dr.PointwiseJudge()), trainset=labelled(8), valset=labelled(4, seed=1)
         )
     assert not lm.engine.prompts
+
+
+def test_calls_that_fail_are_spent_too():
+    """With every third call failing, the student's 24 answers take 36 calls; 50 are no room."""
+    asked = itertools.count(1)
+    lm = scripted_lm(
+        lambda _: "2" if next(asked) % 3 else dspy.lm15.ServerError("x"), num_retries=0
+    )
+    compiled = search(lm=lm, max_calls=50, instructions=None).compile(
+        dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
+        trainset=labelled(8), valset=labelled(4, seed=1),
+    )  # fmt: skip
+    bill = compiled.card["spent"]
+    assert len(lm.engine.prompts) == bill["calls"] <= 50
+    assert bill["failed_calls"] == bill["calls"] // 3 > 0
+    assert left({"max_calls": 50}, bill) == {"max_calls": 50 - bill["calls"]}
 
 
 def test_a_candidate_that_the_model_cannot_serve_is_left_out_and_named(caplog):

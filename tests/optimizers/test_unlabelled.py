@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import InputError
+from dspy_rerank.errors import CompileError, InputError
 from dspy_rerank.optimizers import Recipe, RerankerSearch, compile_and_prove, write_report
+from dspy_rerank.optimizers.seeds import compile_seeds
 from dspy_rerank.testing import scripted_lm
 from tests.optimizers.builders import labelled, skilled
 
@@ -57,3 +58,20 @@ def test_validation_queries_without_any_label_are_refused():
     with pytest.raises(InputError, match="none of the 4 validation queries has labels"):
         compiler.compile(student(), trainset=labelled(4), valset=blank)
     assert lm.engine.prompts == []
+
+
+def test_no_calls_are_kept_for_ranking_them_with_each_seed(monkeypatch):
+    """Ranking the 8 labelled validation queries of 6 documents takes 48 calls of each seed's."""
+    given = []
+
+    def compiling(*_, **options):
+        given.append(options["max_calls"])
+        raise CompileError("enough")
+
+    monkeypatch.setattr(Recipe, "compile", compiling)
+    with pytest.raises(CompileError, match="enough"):
+        compile_seeds(
+            Recipe("x", judge={"optimizer": "GEPA"}), student(), range(2), trainset=labelled(8),
+            valset=mixed(8, 1), metric="nDCG@10", options={"max_calls": 400},
+        )  # fmt: skip
+    assert given[0] == 400 // 2 - 48

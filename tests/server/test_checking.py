@@ -105,6 +105,23 @@ def test_a_model_that_hangs_is_given_up_and_comes_back(monkeypatch):
     assert "has not answered within 0.2 s" in late.json()["message"]
 
 
+def test_models_are_asked_at_the_same_time():
+    with FaultServer("2", latency=0.5) as server:
+        lms = {name: dr.models.direct(server.base_url, model=name) for name in "abcd"}
+        with serving(*(program(lm, name) for name, lm in lms.items())) as url:
+            assert checked(url).status_code == 200
+    assert (server.requests, server.most_in_flight) == (4, 4)
+
+
+def test_every_program_whose_model_fails_is_named(monkeypatch):
+    monkeypatch.setattr(checking, "PATIENCE", 0.2)
+    hanging = [program(scripted_lm("2", latency=60), name) for name in "ab"]
+    with serving(*hanging, program(scripted_lm("2"), "c")) as url:
+        message = checked(url).json()["message"]
+    late = "its language model has not answered within 0.2 s"
+    assert message == f"not ready: program 'a': {late}; program 'b': {late}"
+
+
 def test_an_answer_that_cannot_be_read_is_an_answer():
     with serving(program(scripted_lm("I would rather not."))) as url:
         assert checked(url).status_code == 200
@@ -131,7 +148,10 @@ def test_asking_needs_the_key_where_there_is_one():
     lm = scripted_lm("2")
     with serving(program(lm), keys=[KEY]) as url:
         assert httpx.get(f"{url}/ready").status_code == 200
+        assert httpx.get(f"{url}/ready?ask=0").status_code == 200
+        assert httpx.get(f"{url}/ready?probe=lb").status_code == 200
         assert checked(url).status_code == 401
+        assert httpx.get(f"{url}/ready?ask=0&%61sk=1").status_code == 401
         assert lm.engine.prompts == []
         assert checked(url, headers={"authorization": f"Bearer {KEY}"}).status_code == 200
 
@@ -141,6 +161,25 @@ def test_its_calls_are_counted():
         checked(url)
         text = httpx.get(f"{url}/metrics").text
     assert 'dspy_rerank_model_calls_total{outcome="paid",program="p"} 1.0' in text
+
+
+def test_its_failures_are_counted(monkeypatch):
+    monkeypatch.setattr(checking, "PATIENCE", 0.2)
+    refused = dr.models.direct("http://127.0.0.1:9/v1", model="m", num_retries=0)
+    late = scripted_lm("2", latency=60)
+    with serving(program(refused, "refused"), program(late, "late")) as url:
+        checked(url)
+        text = httpx.get(f"{url}/metrics").text
+    for name in ("refused", "late"):
+        assert f'dspy_rerank_model_calls_total{{outcome="failed",program="{name}"}} 1.0' in text
+
+
+def test_where_there_is_no_model_nothing_is_counted():
+    with serving(program(None)) as url:
+        answer = checked(url)
+        text = httpx.get(f"{url}/metrics").text
+    assert (answer.status_code, "(NoModelError)" in answer.text) == (503, True)
+    assert 'dspy_rerank_model_calls_total{outcome="failed"' not in text
 
 
 def test_what_is_no_choice_is_the_clients_mistake():
