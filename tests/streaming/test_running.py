@@ -194,7 +194,7 @@ def test_memory_does_not_grow_with_a_language_model_either():
         def ranked(live):
             texts = ((f"q{i}", ["word " * 400, "b"]) for i in range(count))
             lm = scripted_lm("2")
-            for _ in stream(graded(), texts, lm=lm):
+            for _ in stream(graded(), texts, lm=lm, queries_at_once=4):  # 16 wait to be taken
                 lm.engine.prompts.clear()
                 live()
 
