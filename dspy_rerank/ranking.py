@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, overload
 
 from .shown import bill, lines, page
-from .trec import run_line
+from .trec import names, run_line
 from .types import Document, Judgment, Usage
 
 
@@ -170,19 +170,18 @@ class Ranking(Sequence[Ranked]):
 
         Raises:
             DataError: An id or the tag is empty or holds white space.
+            InputError: Two documents go by one id.
         """
+        ids = names(qid, ((item.index, item.id) for item in self.items))
         given = [item.score for item in self.items]
         falling = all(a is not None and b is not None and a > b for a, b in pairwise(given))
         usable = falling and None not in given
+        scores = (
+            float(item.score or 0.0) if usable else self.n - item.rank + 1 for item in self.items
+        )
         rows = [
-            run_line(
-                qid,
-                str(item.index) if item.id is None else str(item.id),
-                item.rank,
-                float(item.score or 0.0) if usable else self.n - item.rank + 1,
-                tag,
-            )
-            for item in self.items
+            run_line(qid, name, item.rank, score, tag)
+            for name, item, score in zip(ids, self.items, scores, strict=True)
         ]
         return "\n".join(rows) + ("\n" if rows else "")
 

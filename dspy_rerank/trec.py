@@ -1,9 +1,9 @@
 """TREC runs and qrels, read and written: the files that every evaluator of the field exchanges."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -116,23 +116,37 @@ def run_line(
 def check_names(query_id: str, documents: Sequence[Document]) -> None:
     """Find out before ranking whether a run can carry these documents and tell them apart.
 
-    A document without id goes by its position, from 0, as in :meth:`Ranking.to_trec`.
-
     Raises:
         InputError: Two have one name.
         DataError: An id is empty or holds white space, which the format cannot carry.
     """
     _token(query_id)
+    names(query_id, ((place, document.id) for place, document in enumerate(documents)))
+
+
+def names(query_id: str, ids: Iterable[tuple[int, Any]]) -> list[str]:
+    """What documents go by in a run; those without id by their position, from 0.
+
+    Args:
+        query_id: For the message.
+        ids: Positions and ids, which may be ``None``.
+
+    Raises:
+        InputError: Two have one name.
+        DataError: An id is empty or holds white space, which the format cannot carry.
+    """
     places: dict[str, int] = {}
-    for place, document in enumerate(documents):
-        name = _token(str(place) if document.id is None else str(document.id))
+    for place, given in ids:
+        name = _token(str(place) if given is None else str(given))
         first = places.setdefault(name, place)
         if first != place:
+            one, other = sorted((first, place))
             raise InputError(
-                f"query {query_id!r}: documents {first} and {place} (from 0) both go by the id "
+                f"query {query_id!r}: documents {one} and {other} (from 0) both go by the id "
                 f"{name!r} in a TREC run, which cannot tell them apart; give each its own id, or "
                 "write JSON Lines (.jsonl)"
             )
+    return list(places)
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:

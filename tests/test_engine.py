@@ -7,7 +7,7 @@ import dspy
 import pytest
 
 import dspy_rerank as dr
-from dspy_rerank.errors import DataError, ModelError, NoModelError
+from dspy_rerank.errors import DataError, InputError, ModelError, NoModelError
 from dspy_rerank.options import Options
 from dspy_rerank.testing import oracle_judge, scripted_lm
 
@@ -344,3 +344,12 @@ def test_an_id_that_would_forge_a_trec_line_is_refused(name):
     ranking = dr.MergeSort(counting())("q", [dr.Document(DOCUMENTS[0], id=name)]).ranking
     with pytest.raises(DataError):
         ranking.to_trec("1")
+
+
+@pytest.mark.parametrize("ids", [("x", "x"), (None, "0")], ids=["one id twice", "id and position"])
+def test_documents_that_a_trec_run_cannot_tell_apart_are_refused(ids):
+    documents = [dr.Document(text, id=name) for text, name in zip(DOCUMENTS, ids, strict=False)]
+    ranking = dr.MergeSort(counting())("q", documents).ranking
+    with pytest.raises(InputError, match=r"documents 0 and 1 .* both go by the id"):
+        ranking.to_trec("1")
+    assert len(ranking.to_dict()["ranking"]) == 2

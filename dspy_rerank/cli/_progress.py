@@ -1,4 +1,4 @@
-"""How a long run goes: rate, calls, cost and what is left, on a terminal's standard error."""
+"""How a long run goes: bars on a terminal's standard error, a line a minute in a log."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,25 +6,92 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..shown import count, dollars
 from ..streaming import Summary
+from ._show import note as written
+
+EVERY = 60.0
+"""Seconds between two lines of a log."""
+
+
+class Lines:
+    """Says on standard error how far a run is, about once a minute, where nobody sees bars.
+
+    Args:
+        now: Seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic):
+        self.now = now
+        self._next = now() + EVERY
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for one."""
+        return self.now() >= self._next
+
+    def __call__(self, what: str, done: int, total: float | None, note: str = "") -> None:
+        """Say it, if it is time; where a total is not known, it is left out."""
+        if not self.due:
+            return
+        self._next = self.now() + EVERY
+        written(f"{what}{note}: {done}{'' if total is None else f' of {total:.0f}'}")
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Gives a function ``(what, done, total, note="")`` that says how far a run is.
+
+    Args:
+        quiet: Say nothing.
+    """
+    screen = Console(stderr=True)
+    if quiet:
+        yield lambda *_, **__: None
+    elif not screen.is_terminal:
+        yield Lines()
+    else:
+        with Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TimeRemainingColumn(), console=screen, transient=True,
+        ) as bars:  # fmt: skip
+            yield _Bars(bars)
+
+
+class _Bars:
+    """A bar for each thing that goes on."""
+
+    def __init__(self, bars: Progress):
+        self.bars = bars
+        self._tasks: dict[str, Any] = {}
+
+    def __call__(self, what: str, done: int, total: float | None, note: str = "") -> None:
+        """Draw it; where a total is not known, it only pulses."""
+        if what not in self._tasks:
+            self._tasks[what] = self.bars.add_task(what, total=total)
+        self.bars.update(
+            self._tasks[what], completed=done, total=total, description=f"{what}{note}"
+        )
 
 
 @contextmanager
 def run_progress(
     total: Callable[[], int | None], quiet: bool = False
 ) -> Iterator[Callable[[Summary], None] | None]:
-    """Gives a function that draws a summary; ``None`` where nobody would see it.
+    """Gives a function that shows a summary; ``None`` where nobody wants it.
 
     Args:
         total: How many queries there are, asked only if it is shown.
-        quiet: Draw nothing.
+        quiet: Show nothing.
     """
     screen = Console(stderr=True)
-    if quiet or not screen.is_terminal:
+    if quiet:
         yield None
+        return
+    if not screen.is_terminal:
+        yield _logged(total)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))  # fmt: skip # noqa: E501
     with Progress(*columns, console=screen, transient=True) as bars:
@@ -36,6 +103,20 @@ def run_progress(
             bars.update(task, completed=summary.done, told=said)
 
         yield report
+
+
+def _logged(total: Callable[[], int | None]) -> Callable[[Summary], None]:
+    """Lines of a log; how many queries there are is asked with the first."""
+    lines, begun, known = Lines(), time.monotonic(), list[int | None]()
+
+    def report(summary: Summary) -> None:
+        if not lines.due:
+            return
+        known[:] = known or [total()]
+        said = told(summary, time.monotonic() - begun, known[0])
+        lines("ranking", summary.done, known[0], f" ({said})")
+
+    return report
 
 
 def told(summary: Summary, seconds: float, total: float | None) -> str:

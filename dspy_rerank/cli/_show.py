@@ -1,15 +1,12 @@
-"""What commands print: tables for people, JSON for programs, progress on a terminal only."""
+"""What commands print: tables for people, JSON for programs."""
 
 import json
 import logging
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..evaluation import Evaluation, Row
 from ..evaluation_table import table
@@ -56,14 +53,23 @@ def model_failed(row: Row) -> bool:
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """Without a line of the log for each degraded ranking, where the command says why once."""
-    logger = logging.getLogger("dspy_rerank.sorters.base")
+    """Without a line of the log for each degraded ranking, or for each answer that was cut short.
+
+    The command says once why rankings are degraded, and how many answers could not be read.
+    """
+    logger, model = map(logging.getLogger, ("dspy_rerank.sorters.base", "dspy.clients.lm"))
     before = logger.level
     logger.setLevel(logging.ERROR)
+    model.addFilter(_not_cut)
     try:
         yield
     finally:
         logger.setLevel(before)
+        model.removeFilter(_not_cut)
+
+
+def _not_cut(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("LM response was truncated")
 
 
 def show_ranking(ranking: Ranking) -> None:
@@ -79,20 +85,3 @@ def complain(text: str) -> None:
 def note(text: str) -> None:
     """A line for people on standard error, beside results."""
     sys.stderr.write(text + "\n")
-
-
-@contextmanager
-def progress(quiet: bool = False) -> Iterator[Callable[..., None]]:
-    """Gives a function ``(what, done, total, note="")`` that draws bars on a terminal's stderr."""
-    screen = Console(stderr=True)
-    shown = screen.is_terminal and not quiet
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn())  # fmt: skip # noqa: E501
-    with Progress(*columns, console=screen, disable=not shown, transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def update(what: str, done: int, total: int, note: str = "") -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total, description=f"{what}{note}")
-
-        yield update

@@ -9,7 +9,8 @@ from ..batch.exchange import MOST_BYTES, MOST_REQUESTS
 from ..errors import InputError
 from ._app import positive
 from ._common import add_json, writable
-from ._show import complain, emit, progress, say
+from ._progress import progress
+from ._show import complain, emit, say
 
 
 def add_to(commands: Any) -> None:

@@ -15,9 +15,10 @@ from ..shown import count, dollars
 from ..sorters import Reranker
 from ._common import add_data, add_json, add_model, read_data, writable
 from ._compile_options import add_proof, add_search, options_of
-from ._problems import measured_part
+from ._problems import measured_part, warned
+from ._progress import progress
 from ._rerankers import add_reranker, reranker_and_model
-from ._show import complain, emit, progress, say, show_evaluation, unlogged
+from ._show import complain, emit, say, show_evaluation, unlogged
 
 FRACTIONS = (0.35, 0.3, 0.35)
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     recipe = read_recipe(arguments.recipe) if arguments.recipe else None
     options = options_of(arguments)
     data = read_data(arguments)
-    problems = checked(data, refuse=not arguments.unchecked, quiet=arguments.json)
+    problems = checked(data, refuse=not arguments.unchecked)
     data = measured_part(data, ("train", "validation", arguments.test_split))
     train, validation, test = parts(data, arguments.seed, arguments.test_split)
     if not arguments.json:
@@ -134,47 +135,67 @@ def compiled_and_proved(
     quiet: bool = False,
 ) -> Any:  # fmt: skip
     """:func:`~dspy_rerank.optimizers.compile_and_prove`, with progress bars."""
-    from ..optimizers import SearchProgress, compile_and_prove
+    from ..optimizers import compile_and_prove
+    from ..optimizers.counting import counting
 
     with warnings.catch_warnings(), unlogged(), progress(quiet) as bars, dspy.context(lm=lm):
         warnings.filterwarnings("ignore", ".* was compiled on ", UserWarning)  # said below
-
-        def tell(state: SearchProgress) -> None:
-            bars("compiling", state.done, state.trials, note_of(state))
-
-        proven = compile_and_prove(
-            student, trainset=train, valset=validation, testset=test, recipe=recipe, lm=lm,
-            metric=metric, seeds=seeds, plain=plain, progress=tell, measured=bars, **options,
-        )  # fmt: skip
+        live = Live(bars)
+        with counting(tell=live.called):
+            proven = compile_and_prove(
+                student, trainset=train, valset=validation, testset=test, recipe=recipe, lm=lm,
+                metric=metric, seeds=seeds, plain=plain, progress=live.tried, measured=bars,
+                **options,
+            )  # fmt: skip
     for row in proven.found.rows:
         if row.seen.queries:
             complain(row.seen.words(row.name, len(test)))
     return proven
 
 
-def note_of(state: Any) -> str:
-    """Best value, calls and money so far, for a progress bar."""
-    best = "" if state.best != state.best else f"best {state.best:.4f}, "
-    money = "" if not state.cost else f", ${dollars(state.cost)}"
-    return f" ({best}{state.calls} calls{money})"
+class Live:
+    """What compiling has found and spent so far, after every call to a model.
+
+    Args:
+        show: As :func:`~dspy_rerank.cli._progress.progress` gives it.
+    """
+
+    def __init__(self, show: Any):
+        self.show = show
+        self._state: Any = None
+        self._spent = ["0 new calls"]
+
+    def tried(self, state: Any) -> None:
+        """A setting of a search, or a judge that is weighed, is done."""
+        self._state = state
+        self._tell()
+
+    def called(self, counter: Any) -> None:
+        """A call has come to its end."""
+        paid = counter.usage.cost
+        self._spent = [f"{counter.calls - counter.cached} new calls"]
+        self._spent += [f"${dollars(paid)}"] if paid else []
+        self._tell()
+
+    def _tell(self) -> None:
+        state, best = self._state, list[str]()
+        if state is not None and state.best == state.best:
+            best = [f"best {state.best:.4f}"]
+        done, trials = (0, None) if state is None else (state.done, state.trials)
+        self.show("compiling", done, trials, f" ({', '.join(best + self._spent)})")
 
 
-def checked(data: Dataset, *, refuse: bool, quiet: bool) -> list[str]:
+def checked(data: Dataset, *, refuse: bool) -> list[str]:
     """What is wrong with the labels, said before anything is spent on them.
 
     Raises:
         InputError: There are errors, as opposed to warnings.
     """
-    problems = check(data)
-    errors = [problem for problem in problems if problem.kind in ERRORS]
+    errors = [problem for problem in check(data) if problem.kind in ERRORS]
     if errors and refuse:
         more = f", and {len(errors) - 1} more such" if len(errors) > 1 else ""
         raise InputError(f"{data.name}: {errors[0]}{more}; mend the labels, or pass --unchecked")
-    if not quiet:
-        for problem in problems:
-            if problem.kind != "unlabelled":  # of which more is said below
-                say(f"warning: {problem}")
-    return [str(problem) for problem in problems]
+    return warned(data)
 
 
 def show_card(compiled: Reranker) -> None:

@@ -15,16 +15,9 @@ from ..unlabelled import unlabelled
 from ._app import FAILED
 from ._common import add_data, add_json, add_model, names_of, read_data
 from ._problems import measured_part, warned
+from ._progress import progress
 from ._rerankers import add_reranker, name_of, reranker_and_model
-from ._show import (
-    complain,
-    complain_of_degraded,
-    emit,
-    model_failed,
-    progress,
-    show_evaluation,
-    unlogged,
-)
+from ._show import complain, complain_of_degraded, emit, model_failed, show_evaluation, unlogged
 
 MEANS = """\
 nDCG has linear gain (grade / log2(rank + 1)), as in trec_eval, and the ideal order is that of all

@@ -8,9 +8,10 @@ both happen in the thread or task, and the context, of the call's callbacks.
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -80,6 +81,8 @@ class CallCounter(BaseCallback):
 
     Args:
         most: So many may be made; the next one is not, but raises :class:`SpentError`.
+        free: Those that a cache answers are none of them.
+        tell: Called after each call, with the counter, by whatever thread made it.
 
     Attributes:
         calls: Made so far, those that a cache answered included.
@@ -88,11 +91,16 @@ class CallCounter(BaseCallback):
         spent: Whether one was refused.
     """
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(
+        self, most: int | None = None, free: bool = False,
+        tell: Callable[["CallCounter"], None] | None = None,
+    ) -> None:  # fmt: skip
         self.calls = 0
         self.failed = 0
         self.usage = Usage()
         self.most = most
+        self.free = free
+        self.tell = tell
         self.spent = False
         self._open: dict[str, tuple[Any, int]] = {}
         self._modules: dict[str, Any] = {}
@@ -102,6 +110,11 @@ class CallCounter(BaseCallback):
     def cached(self) -> int:
         """Those that a cache answered."""
         return self.usage.cached_calls
+
+    @property
+    def bill(self) -> Usage:
+        """Of all, those that failed or were broken off included."""
+        return replace(self.usage, failed_calls=self.calls - self.usage.calls)
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Begin its usage: DSPy's tracking leaves modules alone where a tracker is set."""
@@ -128,7 +141,8 @@ class CallCounter(BaseCallback):
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Count one, before it is made."""
         with self._lock:
-            if self.most is not None and self.calls >= self.most:
+            made = self.calls - self.cached if self.free else self.calls
+            if self.most is not None and made >= self.most:
                 self.spent = True
                 raise SpentError(f"all {self.most} calls are spent")
             self.calls += 1
@@ -144,6 +158,8 @@ class CallCounter(BaseCallback):
                 self.failed += 1
             else:
                 self.usage = self.usage + used
+        if self.tell is not None:
+            self.tell(self)
 
 
 def _answers() -> int:
@@ -176,12 +192,16 @@ def _tokens() -> Mapping[str, Any]:
 
 
 @contextmanager
-def counting(most: int | None = None) -> Iterator[CallCounter]:
+def counting(
+    most: int | None = None, free: bool = False, tell: Callable[[CallCounter], None] | None = None
+) -> Iterator[CallCounter]:
     """Counts the calls made inside, also those of threads that outlive it.
+
+    Its arguments are those of :class:`CallCounter`.
 
     A call that is refused here is not told to counters and callbacks around.
     """
-    counter, settings = CallCounter(most), dspy.settings
+    counter, settings = CallCounter(most, free, tell), dspy.settings
     given = {
         "callbacks": [counter, *(settings.callbacks or [])],
         "caller_modules": [_Listener(), *(settings.caller_modules or [])],

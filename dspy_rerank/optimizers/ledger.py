@@ -90,6 +90,13 @@ class Ledger:
         self.paid(trial, Bill())
         return False
 
+    def room(self, trial: optuna.Trial) -> int | None:
+        """Calls that a trial may make: what all others leave; ``None`` without a limit."""
+        if self.max_calls is None:
+            return None
+        others = (t for t in self.study.get_trials(deepcopy=False) if t.number != trial.number)
+        return max(0, self.max_calls - sum(self._cost(other).calls for other in others))
+
     def _fits(self, bill: Bill) -> bool:
         few = self.max_calls is None or bill.calls <= self.max_calls
         return few and (self.max_cost is None or (bill.dollars or 0.0) <= self.max_cost + 1e-12)

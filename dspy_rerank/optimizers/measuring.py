@@ -10,6 +10,7 @@ from ..sorters.estimates import bounds
 from ..stats import standard_error
 from ..types import Usage
 from .arms import Arm
+from .counting import SpentError, counting
 from .ledger import Bill
 from .serving import by_price
 from .trials import Trial
@@ -86,6 +87,18 @@ class Measuring:
         """US dollars of a prompt token, its share of the answer included."""
         known = [p.dollars / p.tokens for p in self.prices.values() if p.dollars and p.tokens]
         return max(known, default=0.0)
+
+    def within(
+        self, most: int | None, variant: str, prior: float, known: list[Trial]
+    ) -> Trial | None:
+        """The trial, or nothing where it is outrun or would take more new calls than ``most``."""
+        before = self.usage
+        with counting(most, free=True) as counter:
+            try:
+                return self.unless_outrun(variant, prior, known)
+            except SpentError:
+                self.usage = before + counter.bill
+                return None
 
     def unless_outrun(self, variant: str, prior: float, known: list[Trial]) -> Trial | None:
         """The trial, or nothing when a new prompt is clearly behind after half of the queries.

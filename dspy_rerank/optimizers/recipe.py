@@ -16,7 +16,7 @@ from .judge_compiler import JudgeCompiler
 from .plain import PlainRun, compile_plain
 from .reanchor import ReAnchor
 from .search import RerankerSearch
-from .shares import kept_to_compare, kept_to_weigh, left, summed, without
+from .shares import enough, kept_to_compare, kept_to_weigh, left, summed, without
 from .splits import measured
 from .weight_compiler import WeightCompiler, members
 
@@ -48,6 +48,7 @@ SEARCH = (
     "lms", "choose_by", "sure", "max_calls", "max_cost",
 )  # fmt: skip
 WEIGHTS = ("judges", "penalties", "parts", "sure", "max_calls")
+COMPARING = "comparing two prompts on the queries to choose by"
 SHARED = ("metric", "progress", "max_calls")
 """Arguments of a search that weighing takes, too."""
 
@@ -122,7 +123,8 @@ class Recipe:
             search_only = RerankerSearch(lm=lm, seed=seed, candidates=others, **given)
             return search_only.compile(student, **sets)
         kept = self._kept_to_compare(student, sets, given, seed)
-        limits = without(search, kept, "comparing two prompts on the queries to choose by")
+        limits = without(search, kept, COMPARING)
+        enough(given.get("max_calls"), kept, COMPARING)
         most = limits.get("max_calls")
         judged = self._compiler(lm, reflection_lm, seed, most).compile(student, **sets)
         if not self.search:

@@ -11,7 +11,7 @@ import optuna
 from dspy.teleprompt.teleprompt import Teleprompter
 
 from ..defaults import resolve_lm
-from ..errors import InputError
+from ..errors import CompileError, InputError
 from ..memo import remembering
 from ..metrics import parse_metric
 from ..sorters import Reranker
@@ -69,8 +69,9 @@ class RerankerSearch(Teleprompter):
         sure: Standard errors by which a gain must exceed nothing to count, in choosing and in
             cross-validation; 0 takes whatever looks best.
         max_calls: Judge calls in all, failed ones included; settings that would exceed it are not
-            tried. Ranking the queries chosen by once with the student must have room. Calls that
-            fail within a setting may exceed it, and then no further one is tried.
+            tried, and one that does, as calls fail or are asked again, is broken off. Ranking the
+            queries chosen by once with the student must have room. Processes that share a study
+            each count on what the others have not taken yet for calls that fail.
         max_cost: US dollars in all, likewise, by estimate from what was paid so far; the student
             itself is always measured.
         timeout: Seconds after which no further setting is tried.
@@ -154,6 +155,8 @@ class RerankerSearch(Teleprompter):
             InputError: There are no labels, the judge is a function, the storage holds another
                 search of this name, or ``max_calls`` is less than ranking with the student takes.
             ModelError: The model failed on every query.
+            CompileError: So many calls failed that ``max_calls`` were spent before the student was
+                measured.
         """
         begun = time.monotonic()
         train, val = measured(trainset, valset, self.seed, self.choose_by)
@@ -247,9 +250,16 @@ class RerankerSearch(Teleprompter):
         measuring = search.measuring
         before = measuring.usage
         try:
-            trial = measuring.unless_outrun(variant, prior, search.trials)
+            room = search.ledger.room(proposed)
+            trial = measuring.within(room, variant, prior, search.trials)
         finally:
             search.ledger.paid(proposed, measuring.since(before))
+        if trial is None and not search.trials:
+            raise CompileError(
+                f"max_calls={self.max_calls} were spent, {measuring.usage.failed_calls} of them on "
+                "calls without an answer, before all queries were ranked once with the student; "
+                "give more calls, or see why they fail"
+            )
         if self.max_cost is not None and measuring.usage.cost is None:
             raise InputError(f"max_cost={self.max_cost}, but {UNPRICED}")
         return trial

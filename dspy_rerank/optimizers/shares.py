@@ -47,6 +47,18 @@ def kept_to_weigh(judges: Iterable[Any], sets: Mapping[str, Any]) -> int:
     return sum(most_calls(ScoreSort(judge), labelled) for judge in judges)
 
 
+def enough(most: int | None, kept: int, what: str) -> None:
+    """See that a step's own limit has room for what it does at least.
+
+    Raises:
+        InputError: It has not.
+    """
+    if most is not None and most < kept:
+        raise InputError(
+            f"max_calls={most}, but {what} takes up to {kept}; give more calls or fewer queries"
+        )
+
+
 def without(limits: Mapping[str, Any], kept: int, what: str) -> dict[str, Any]:
     """The limits of a step behind which so many calls are kept for another.
 

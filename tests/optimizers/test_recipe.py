@@ -197,6 +197,14 @@ def test_a_search_behind_a_judge_compiler_has_room_for_all_that_it_ranks(by):
     assert len(lm.engine.prompts) == found.card["spent"]["calls"] <= kept + 60
 
 
+def test_a_recipes_own_limit_without_room_to_compare_is_refused_before_the_judge_compiler():
+    lm, student = scripted_lm(skilled), dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    recipe = Recipe("x", judge=SHOTS, search={"trials": 2, "demos": (), "max_calls": 47})
+    with pytest.raises(InputError, match=r"max_calls=47, but comparing two prompts .* up to 48;"):
+        recipe.compile(student, trainset=labelled(12), valset=labelled(4, seed=1), lm=lm)
+    assert not lm.engine.prompts
+
+
 def test_weights_have_room_for_the_dearest_candidate_of_a_search():
     lm = scripted_lm(lambda prompt: prompt.rsplit("worth ", 1)[1][0])
     judge = {"kind": "PointwiseJudge", "evidence": "generate", "votes": 3}

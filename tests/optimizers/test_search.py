@@ -9,7 +9,7 @@ import pytest
 import dspy_rerank as dr
 from dspy_rerank import datasets
 from dspy_rerank.adapters import CONTINUING
-from dspy_rerank.errors import EvidenceError, InputError
+from dspy_rerank.errors import CompileError, EvidenceError, InputError
 from dspy_rerank.optimizers import RerankerSearch, Trial, demo_sets, judgment_examples
 from dspy_rerank.optimizers.shares import left
 from dspy_rerank.optimizers.trials import settled
@@ -86,12 +86,17 @@ def test_too_few_calls_for_the_student_itself_are_refused_before_any_is_made():
     assert not lm.engine.prompts
 
 
-def test_calls_that_fail_are_spent_too():
-    """With every third call failing, the student's 24 answers take 36 calls; 50 are no room."""
+def failing_now_and_then():
+    """A model that fails on every third call."""
     asked = itertools.count(1)
-    lm = scripted_lm(
+    return scripted_lm(
         lambda _: "2" if next(asked) % 3 else dspy.lm15.ServerError("x"), num_retries=0
     )
+
+
+def test_calls_that_fail_are_spent_too():
+    """With every third call failing, the student's 24 answers take 36 calls; 50 are no room."""
+    lm = failing_now_and_then()
     compiled = search(lm=lm, max_calls=50, instructions=None).compile(
         dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
         trainset=labelled(8), valset=labelled(4, seed=1),
@@ -100,6 +105,30 @@ def test_calls_that_fail_are_spent_too():
     assert len(lm.engine.prompts) == bill["calls"] <= 50
     assert bill["failed_calls"] == bill["calls"] // 3 > 0
     assert left({"max_calls": 50}, bill) == {"max_calls": 50 - bill["calls"]}
+
+
+@pytest.mark.parametrize("most", [60, 66])
+def test_a_setting_whose_calls_fail_is_broken_off_at_the_limit(most):
+    """The student takes 36 calls; another setting may begin, has room for 24 and needs 36."""
+    lm = failing_now_and_then()
+    compiled = search(lm=lm, max_calls=most, instructions=None, trials=20).compile(
+        dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
+        trainset=labelled(8), valset=labelled(4, seed=1),
+    )  # fmt: skip
+    bill = compiled.card["spent"]
+    assert len(lm.engine.prompts) == bill["calls"] == most
+    assert {trial["variant"] for trial in compiled.card["trials"]} == {"own, no demos"}
+    assert len(compiled.card["trials"]) > 1, "other weights are free and still tried"
+
+
+def test_a_limit_that_failing_calls_eat_before_the_student_is_measured_is_an_error():
+    lm = failing_now_and_then()
+    with pytest.raises(CompileError, match=r"max_calls=30 were spent, \d+ of them on calls witho"):
+        search(lm=lm, max_calls=30).compile(
+            dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
+            trainset=labelled(8), valset=labelled(4, seed=1),
+        )  # fmt: skip
+    assert len(lm.engine.prompts) == 30
 
 
 def test_a_candidate_that_the_model_cannot_serve_is_left_out_and_named(caplog):
