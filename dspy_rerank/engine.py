@@ -149,7 +149,7 @@ class Engine:
             if not task.done():
                 task.cancel()
             self._asking.pop(key, None)
-        if judgment.known:
+        if judgment.known or not self._stopped:  # what a limit kept from us may yet be asked
             self.memo[key] = judgment
         return judgment
 

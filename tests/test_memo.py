@@ -48,6 +48,32 @@ def test_everything_that_decides_an_answer_tells_memos_apart():
     assert all(each is not memo for each in others)
 
 
+def test_an_answer_that_cannot_be_read_is_not_bought_again():
+    lm = scripted_lm("I cannot say.")
+    sorter = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    with remembering(), dspy.context(lm=lm):
+        first = sorter("q", ["a", "b"]).ranking
+        again = sorter("q", ["a", "b"]).ranking
+    assert (first.unknowns, again.unknowns) == (2, 2)
+    assert (first.usage.calls, again.usage.paid_calls, len(lm.engine.prompts)) == (4, 0, 4)
+
+
+def test_what_a_limit_kept_from_being_asked_may_be_asked_later():
+    sorter = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    with remembering(), dspy.context(lm=scripted_lm("2")):
+        assert sorter("q", ["a", "b", "c"], max_calls=1).ranking.unknowns == 2
+        assert sorter("q", ["a", "b", "c"]).ranking.unknowns == 0
+
+
+def test_failures_are_not_remembered():
+    said = iter([dspy.lm15.ServerError("x"), "2", "1"])
+    lm = scripted_lm(lambda _: next(said), num_retries=0)
+    sorter = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"), error_retries=0)
+    with remembering(), dspy.context(lm=lm):
+        assert sorter("q", ["a"]).ranking.degraded
+        assert sorter("q", ["a"]).ranking.scores == [2.0]
+
+
 def test_an_inner_context_joins_the_outer_one():
     with remembering() as outer, remembering() as inner:
         assert inner is outer

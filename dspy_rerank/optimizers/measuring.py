@@ -24,10 +24,12 @@ class Price:
     Attributes:
         tokens: Of the prompt.
         dollars: ``None`` where the price is not known.
+        questions: That one ranking takes, those asked again included, as the prompt was new.
     """
 
     tokens: float
     dollars: float | None
+    questions: float
 
 
 @dataclass
@@ -62,7 +64,7 @@ class Measuring:
 
     def remember(self, trial: Trial) -> None:
         """Take over what another process has found out about a prompt's price."""
-        self.prices.setdefault(trial.variant, Price(trial.tokens, trial.dollars))
+        self.prices.setdefault(trial.variant, Price(trial.tokens, trial.dollars, trial.questions))
 
     def most(self, variant: str) -> Bill:
         """What a setting costs at most, by estimate.
@@ -132,21 +134,25 @@ class Measuring:
             raise ModelError(f"the model failed on all {row.degraded} queries: {reason}")
         used, values, count = row.usage, row.values[self.metric], len(self.data)
         price = self.prices.setdefault(variant, self._price(variant, used))
+        same = self.arms[variant].reranker.PRIOR_IS_FREE
         return Trial(
             variant, prior, fmean(values), values, price.tokens, used.paid_calls,
-            used.calls / count, row.degraded, used.rounds / count, price.dollars,
+            price.questions if same else used.calls / count, row.degraded, used.rounds / count,
+            price.dollars,
         )  # fmt: skip
 
     def _price(self, variant: str, used: Usage) -> Price:
         """Of a question; by estimate when all answers were known, such as from a killed run."""
+        questions = used.calls / len(self.data)
         if used.paid_calls:
             dollars = None if used.cost is None else used.cost / used.paid_calls
-            return Price(used.prompt_tokens / used.paid_calls, dollars)
+            return Price(used.prompt_tokens / used.paid_calls, dollars, questions)
         reranker, query = self.arms[variant].setting(0.0), self.data[0]
         told = reranker.estimate(len(query.documents), query=query.text, documents=query.documents)
         tokens = bounds(told.prompt_tokens or 0)[1] / max(1, bounds(told.calls)[1])
         dearest = self._dearest()
-        return Price(tokens, dearest * tokens if dearest else by_price(reranker, told))
+        dollars = dearest * tokens if dearest else by_price(reranker, told)
+        return Price(tokens, dollars, questions)
 
 
 def _made(used: Usage) -> int:

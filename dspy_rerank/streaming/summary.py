@@ -54,7 +54,7 @@ class Summary:
         if ranking is not None:
             self.usage = self.usage + ranking.usage
             self.unknowns += ranking.unknowns
-            self.unread += status == RANKED and _unread(ranking)
+            self.unread += status == RANKED and unread(ranking)
         for name in (RANKED, DEGRADED, FAILED):
             if status == name:
                 setattr(self, name, getattr(self, name) + 1)
@@ -91,7 +91,7 @@ class Summary:
         )
 
 
-def _unread(ranking: Ranking) -> bool:
+def unread(ranking: Ranking) -> bool:
     """Whether it was asked for, nobody stopped it, and all answers are unknown."""
     asked = ranking.judgments
     return not ranking.degraded and bool(asked) and ranking.unknowns == len(asked)

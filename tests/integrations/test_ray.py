@@ -298,6 +298,14 @@ def test_a_run_counts_what_its_workers_have_done():
     assert said == [2, 6]
 
 
+def test_rankings_without_one_answer_that_could_be_read_are_counted(reranker, out):
+    at = worker(reranker, scripted_lm("I cannot say."), out)
+    receipt = at(table(QUERY, "another query"))[RECEIPT][0].as_py()
+    total = followed(Receipts(of_receipt(receipt)), 20, None)
+    assert (total.ranked, total.unread, total.unknowns) == (2, 2, 2 * len(CORPUS))
+    assert total.warning().startswith("in 2 of 2 rankings not one judgment could be read")
+
+
 def test_a_run_ends_where_nothing_is_ranked_any_more():
     failing = Summary(failed=5, reasons=["gone"])
     receipts = Receipts(failing, Summary(ranked=1, failed=4), failing, failing, failing)

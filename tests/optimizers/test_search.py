@@ -68,6 +68,19 @@ def test_no_question_is_bought_twice():
     assert len(compiled.card["trials"]) == 25
 
 
+def test_other_weights_on_a_prompt_ask_nothing_though_answers_cannot_be_read():
+    lm = scripted_lm("I cannot say.")
+    compiled = search(lm=lm, instructions=None, demos=(), trials=9).compile(
+        dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
+        trainset=labelled(8), valset=labelled(4, seed=1),
+    )  # fmt: skip
+    trials = compiled.card["trials"]
+    assert len({trial["prior"] for trial in trials}) > 1
+    assert [trial["calls"] for trial in trials] == [2 * 4 * 6] + [0] * 8
+    assert {trial["calls_per_query"] for trial in trials} == {12.0}
+    assert len(lm.engine.prompts) == 48
+
+
 @pytest.mark.parametrize("most", [24, 30, 60])
 def test_max_calls_holds(most):
     lm = scripted_lm(skilled)
@@ -142,6 +155,15 @@ def test_a_candidate_that_the_model_cannot_serve_is_left_out_and_named(caplog):
     assert [*compiled.card["left_out"]] == ["likelihood"]
     assert "likelihood is left out of the search: " in caplog.text
     assert any(trial["variant"].startswith("grades") for trial in compiled.card["trials"])
+
+
+def test_what_is_there_twice_is_tried_once():
+    student = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
+    candidates = {"again": dr.ScoreSort(dr.PointwiseJudge(evidence="generate"), prior=0.5)}
+    compiled = search(lm=scripted_lm(skilled), candidates=candidates, trials=20).compile(
+        student, trainset=labelled(8), valset=labelled(4, seed=1)
+    )
+    assert {trial["variant"].split(":")[0] for trial in compiled.card["trials"]} == {"student"}
 
 
 def test_a_student_that_the_model_cannot_serve_is_refused():

@@ -14,6 +14,7 @@ from ...streaming import Item, Summary, stream
 from ...streaming.rows import failed_row, ranked_row
 from ...streaming.sources.lines import read_item
 from ...streaming.streamed import Streamed
+from ...streaming.summary import unread
 from ...types import Usage
 from .._extras import needs
 from .job import Job
@@ -53,7 +54,7 @@ class Ranker:
             known = {row["key"] for row in rows}
             missing = {key: item for key, item in wanted.items() if key not in known}
             if missing:
-                rows += self._rows(missing)
+                rows += self._rows(missing, summary)
                 self._parts.write(name, rows)
             for row in rows:
                 _count(summary, row)
@@ -83,13 +84,18 @@ class Ranker:
                 summary.skipped += int(ranked or failed)
                 summary.bad_before += int(again)
 
-    def _rows(self, items: Mapping[str, Item]) -> list[dict[str, Any]]:
+    def _rows(self, items: Mapping[str, Item], summary: Summary) -> list[dict[str, Any]]:
+        """Of queries that are ranked now; rows do not tell which have no judgment to read."""
         common: dict[str, Any] = {} if self._job.top_k is None else {"top_k": self._job.top_k}
         results = stream(
             self._reranker, items.values(), queries_at_once=self._job.queries_at_once,
             in_order=True, **common,
         )  # fmt: skip
-        return [_row(key, result) for key, result in zip(items, results, strict=True)]
+        rows: list[dict[str, Any]] = []
+        for key, result in zip(items, results, strict=True):
+            summary.unread += result.ranking is not None and unread(result.ranking)
+            rows.append(_row(key, result))
+        return rows
 
 
 def _array(given: Any) -> np.ndarray:

@@ -27,6 +27,8 @@ with needs("ray", "dspy_rerank.integrations.ray"):
     from ray.exceptions import RayError
 
 BATCH = 64
+COUNTS = ("ranked", "degraded", "failed", "skipped", "bad_before", "unknowns", "unread")
+"""Numbers of queries in a summary, which add up."""
 
 
 def rerank(
@@ -190,7 +192,7 @@ def followed(dataset: Any, give_up: int, report: Callable[[Summary], None] | Non
 
 def _add(total: Summary, one: Summary) -> None:
     """Count a batch."""
-    for name in ("ranked", "degraded", "failed", "skipped", "bad_before", "unknowns"):
+    for name in COUNTS:
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.usage = total.usage + one.usage
     total.spent = total.usage.cost or 0.0
