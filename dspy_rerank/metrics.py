@@ -215,8 +215,17 @@ class RankingMetric:
         """The value for one example; a bool while bootstrapping.
 
         GEPA also passes a trace, but along with a predictor's name, and wants the number.
+
+        Raises:
+            InputError: No document of the example is judged, so that no value would mean anything.
         """
         ideal = getattr(gold, "ideal", None) or ()
+        known = ideal or any(grade is not None for grade in gold.relevance)
+        if not known and getattr(gold, "judged", None) is not True:
+            raise InputError(
+                f"query {getattr(gold, 'query', '')!r}: no document is judged, so a ranking of it "
+                "has no value; leave it out: data.filter(lambda query: query.judged)"
+            )
         value = score_order(self.metric, gold.relevance, _indices(pred), ideal)
         return value >= self.threshold if trace is not None and pred_name is None else value
 

@@ -172,6 +172,13 @@ def test_ranking_metric_reads_ideal_grades_and_plain_indices():
     assert metric(gold(relevance=[1]), SimpleNamespace(indices=[0])) == 1.0
 
 
+def test_a_ranking_of_documents_that_nobody_has_judged_has_no_value():
+    with pytest.raises(InputError, match=r"no document is judged.*leave it out"):
+        RankingMetric()(gold(relevance=[None, None]), pred(0, 1))
+    assert RankingMetric()(gold(relevance=[None, 0]), pred(0, 1)) == 0.0
+    assert RankingMetric()(gold(relevance=[None], judged=True), pred(0)) == 0.0
+
+
 def test_ranking_metric_is_a_value():
     assert RankingMetric("AP") == RankingMetric("AP")
     assert repr(RankingMetric("AP")) == "RankingMetric(metric='AP', threshold=0.8)"
