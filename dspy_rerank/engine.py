@@ -129,10 +129,13 @@ class Engine:
     def _recalled(self, shown: Group, rollout: int = 0) -> Judgment | None:
         """The answer where it is known; one of another ranking counts like a cached one, once."""
         key = _key(shown, rollout)
-        if key in self._inherited:
-            self._inherited.discard(key)
-            self._meter.add(remembered(shown))
-        return self.memo.get(key)
+        judgment, inherited = self.memo.get(key), key in self._inherited
+        self._inherited.discard(key)
+        if judgment is None or not (judgment.known or judgment.tries > self.options.retries):
+            return None  # also where this ranking would ask again, and that one did not
+        if inherited:
+            self._meter.add(remembered(judgment))
+        return judgment
 
     async def _known(self, shown: Group, rollout: int = 0) -> Judgment:
         """The answer to a question, asked only when nobody has or is about to."""
@@ -172,15 +175,13 @@ class Engine:
         """Ask, and ask again with the complaint while the answer cannot be read."""
         passages = tuple(self.passages[position] for position in shown)
         question = Question(self.query, passages, self.inputs, rollout=rollout)
-        judgment = await self._ask(question)
-        for _ in range(self.options.retries):
-            if judgment.known or self._stopped:
-                break
+        judgment, tries = await self._ask(question), 1
+        while not (judgment.known or self._stopped) and tries <= self.options.retries:
             again = await self._ask(replace(question, complaint=complaint(judgment)))
             if not again.asks:  # a limit forbids it: what was said stays
                 break
-            judgment = again
-        return judgment.at(shown)
+            judgment, tries = again, tries + 1
+        return replace(judgment.at(shown), tries=tries)
 
     async def _ask(self, question: Question) -> Judgment:
         """One answer, trying again after passing failures."""
@@ -265,9 +266,11 @@ class _Until:
             raise
 
 
-def remembered(shown: Group) -> Usage:
+def remembered(judgment: Judgment) -> Usage:
     """What an answer costs that another ranking has paid for."""
-    return Usage(calls=1, cached_calls=1, passages_read=len(shown), cost=0.0)
+    calls = judgment.tries
+    read = calls * len(judgment.group)
+    return Usage(calls=calls, cached_calls=calls, passages_read=read, cost=0.0)
 
 
 def complaint(judgment: Judgment) -> str:

@@ -27,9 +27,9 @@ def remembering(store: dict[str, Memo] | None = None) -> Iterator[dict[str, Memo
     A question is a judge with its prompt, demonstrations, settings and model, a query with its
     further inputs, a list of passages, and the group of them in the order shown. Answers that
     were remembered count as cached calls. One that could not be read, though it was asked for
-    again, stays unknown; failures and what a limit kept from being asked are not remembered. A
-    judge that is no DSPy signature is only equal to itself, and its answers are not found again by
-    another process.
+    as often as the reranker's ``retries`` say, stays unknown; failures and what a limit kept from
+    being asked are not remembered. A judge that is no DSPy signature is only equal to itself, and
+    its answers are not found again by another process.
 
     Outside of such a context a ranking remembers its own answers, and forgets them when it ends:
     a service must not grow with every query, and DSPy's cache, with its limits, already answers

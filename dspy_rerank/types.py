@@ -66,6 +66,7 @@ class Judgment:
         raw: The model's answer as it came, for the audit trail.
         asks: How many questions this judgment combines (2 for a swapped pair); 0 where a limit was
             reached before the first.
+        tries: How often the question was put until its answer could be read, or given up.
         cut: Members of the group whose end the judge did not see, for want of context.
     """
 
@@ -83,6 +84,7 @@ class Judgment:
     reason: str = ""
     raw: str = ""
     asks: int = 1
+    tries: int = 1
     cut: Group = ()
 
     @property

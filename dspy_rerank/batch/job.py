@@ -244,8 +244,8 @@ class Job:
             for name, result, run in self._store.results():
                 if run is None and not whole:
                     raise DataError(
-                        f"query {name}: the id of a document is empty or holds white space, which "
-                        "a run cannot carry; write a file that ends in .jsonl"
+                        f"query {name}: the id of a document is empty, holds white space or is "
+                        "another's, too, which a run cannot carry; write a file that ends in .jsonl"
                     )
                 file.write(f"{result}\n" if whole else run)
                 count += 1
@@ -259,7 +259,7 @@ def written(name: str, ranking: Ranking) -> tuple[dict[str, Any], str | None]:
         del row["text"]
     try:
         return result, ranking.to_trec(name)
-    except DataError:
+    except (DataError, InputError):
         return result, None
 
 

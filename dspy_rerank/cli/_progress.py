@@ -1,8 +1,9 @@
 """How a long run goes: bars on a terminal's standard error, a line a minute in a log."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -25,19 +26,20 @@ class Lines:
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
         self.now = now
-        self._next = now() + EVERY
+        self._begun = now()
+        self._next: dict[str, float] = {}
 
-    @property
-    def due(self) -> bool:
-        """Whether it is time for one."""
-        return self.now() >= self._next
+    def due(self, what: str) -> bool:
+        """Whether it is time for a line about this."""
+        return self.now() >= self._next.get(what, self._begun + EVERY)
 
     def __call__(self, what: str, done: int, total: float | None, note: str = "") -> None:
         """Say it, if it is time; where a total is not known, it is left out."""
-        if not self.due:
+        if not self.due(what):
             return
-        self._next = self.now() + EVERY
-        written(f"{what}{note}: {done}{'' if total is None else f' of {total:.0f}'}")
+        self._next[what] = self.now() + EVERY
+        with suppress(OSError, ValueError, AttributeError):  # whoever read it may be gone
+            written(f"{what}{note}: {done}{'' if total is None else f' of {total:.0f}'}")
 
 
 @contextmanager
@@ -66,11 +68,13 @@ class _Bars:
     def __init__(self, bars: Progress):
         self.bars = bars
         self._tasks: dict[str, Any] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, what: str, done: int, total: float | None, note: str = "") -> None:
         """Draw it; where a total is not known, it only pulses."""
-        if what not in self._tasks:
-            self._tasks[what] = self.bars.add_task(what, total=total)
+        with self._lock:  # optimizers call from many threads
+            if what not in self._tasks:
+                self._tasks[what] = self.bars.add_task(what, total=total)
         self.bars.update(
             self._tasks[what], completed=done, total=total, description=f"{what}{note}"
         )
@@ -110,7 +114,7 @@ def _logged(total: Callable[[], int | None]) -> Callable[[Summary], None]:
     lines, begun, known = Lines(), time.monotonic(), list[int | None]()
 
     def report(summary: Summary) -> None:
-        if not lines.due:
+        if not lines.due("ranking"):
             return
         known[:] = known or [total()]
         said = told(summary, time.monotonic() - begun, known[0])

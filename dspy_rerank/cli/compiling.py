@@ -144,8 +144,8 @@ def compiled_and_proved(
         with counting(tell=live.called):
             proven = compile_and_prove(
                 student, trainset=train, valset=validation, testset=test, recipe=recipe, lm=lm,
-                metric=metric, seeds=seeds, plain=plain, progress=live.tried, measured=bars,
-                **options,
+                metric=metric, seeds=seeds, plain=plain, progress=live.tried,
+                measured=live.measured, **options,
             )  # fmt: skip
     for row in proven.found.rows:
         if row.seen.queries:
@@ -164,6 +164,7 @@ class Live:
         self.show = show
         self._state: Any = None
         self._spent = ["0 new calls"]
+        self._proving = False
 
     def tried(self, state: Any) -> None:
         """A setting of a search, or a judge that is weighed, is done."""
@@ -177,7 +178,14 @@ class Live:
         self._spent += [f"${dollars(paid)}"] if paid else []
         self._tell()
 
+    def measured(self, what: str, done: int, total: int) -> None:
+        """A test query is ranked; compiling is over."""
+        self._proving = True
+        self.show(what, done, total)
+
     def _tell(self) -> None:
+        if self._proving:
+            return
         state, best = self._state, list[str]()
         if state is not None and state.best == state.best:
             best = [f"best {state.best:.4f}"]

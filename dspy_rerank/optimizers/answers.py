@@ -81,7 +81,7 @@ class KeptAnswers(dict[str, Memo]):
 
 
 class _KeptMemo(dict[tuple[int, ...], Judgment]):
-    """The answers about one list of passages."""
+    """The answers about one list of passages; those that cannot be read stay in memory."""
 
     def __init__(self, store: KeptAnswers, name: str):
         super().__init__()
@@ -89,7 +89,7 @@ class _KeptMemo(dict[tuple[int, ...], Judgment]):
         self._name = name
 
     def __setitem__(self, key: tuple[int, ...], judgment: Judgment) -> None:
-        if key not in self:
+        if judgment.known and not (key in self and self[key].known):
             self._store.append(self._name, key, judgment)
         super().__setitem__(key, judgment)
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import dspy
 
 from ..defaults import resolve_lm
-from ..errors import EvidenceError, InputError, ProgramError
-from ..program import to_dict
+from ..errors import EvidenceError, InputError
 from ..sorters import Reranker
 from .examples import judgment_examples
 from .variants import Variant, demo_sets, with_settled_judge, wordings
@@ -93,9 +92,6 @@ def arms_of(
 ) -> Choices:  # fmt: skip
     """Everything to choose among, by name; the student as it is comes first.
 
-    Of those that are the same but for the weight of the first stage, which is searched anyway, the
-    first is there alone.
-
     Args:
         student: As it is.
         candidates: Further rerankers.
@@ -108,7 +104,7 @@ def arms_of(
     """
     others = candidates if isinstance(candidates, Mapping) else named(candidates)
     rerankers = {"student": student, **others}
-    found, known = Choices({}, {}), set[str]()
+    found = Choices({}, {})
     for model, lm in {"": None, **lms}.items():
         with dspy.context(lm=dspy.settings.lm if lm is None else lm):
             for name, reranker in rerankers.items():
@@ -122,21 +118,8 @@ def arms_of(
                     logger.warning("%s is left out of the search: %s", ": ".join(who), error)
                     continue
                 for variant in prompts.of(settled, train):
-                    arm, name_of_all = Arm(settled, variant, lm), ": ".join([*who, variant.name])
-                    content = f"{model} {_content(arm) or name_of_all}"
-                    if content not in known:
-                        found.arms[name_of_all] = arm
-                    known.add(content)
+                    found.arms[": ".join([*who, variant.name])] = Arm(settled, variant, lm)
     return found
-
-
-def _content(arm: Arm) -> str:
-    """All that decides its rankings, its model and weight aside; empty for classes of others."""
-    try:
-        told = to_dict(arm.setting(0.0))
-    except ProgramError:
-        return ""
-    return json.dumps([told["program"], told["state"]], sort_keys=True, default=str)
 
 
 def models_of(lms: Sequence[Any]) -> dict[str, Any]:

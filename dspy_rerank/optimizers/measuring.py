@@ -24,12 +24,10 @@ class Price:
     Attributes:
         tokens: Of the prompt.
         dollars: ``None`` where the price is not known.
-        questions: That one ranking takes, those asked again included, as the prompt was new.
     """
 
     tokens: float
     dollars: float | None
-    questions: float
 
 
 @dataclass
@@ -64,7 +62,7 @@ class Measuring:
 
     def remember(self, trial: Trial) -> None:
         """Take over what another process has found out about a prompt's price."""
-        self.prices.setdefault(trial.variant, Price(trial.tokens, trial.dollars, trial.questions))
+        self.prices.setdefault(trial.variant, Price(trial.tokens, trial.dollars))
 
     def most(self, variant: str) -> Bill:
         """What a setting costs at most, by estimate.
@@ -98,9 +96,11 @@ class Measuring:
         with counting(most, free=True) as counter:
             try:
                 return self.unless_outrun(variant, prior, known)
-            except SpentError:
+            except BaseException as end:  # such as an interrupt: what was paid is paid
                 self.usage = before + counter.bill
-                return None
+                if isinstance(end, SpentError):
+                    return None
+                raise
 
     def unless_outrun(self, variant: str, prior: float, known: list[Trial]) -> Trial | None:
         """The trial, or nothing when a new prompt is clearly behind after half of the queries.
@@ -134,25 +134,21 @@ class Measuring:
             raise ModelError(f"the model failed on all {row.degraded} queries: {reason}")
         used, values, count = row.usage, row.values[self.metric], len(self.data)
         price = self.prices.setdefault(variant, self._price(variant, used))
-        same = self.arms[variant].reranker.PRIOR_IS_FREE
         return Trial(
             variant, prior, fmean(values), values, price.tokens, used.paid_calls,
-            price.questions if same else used.calls / count, row.degraded, used.rounds / count,
-            price.dollars,
+            used.calls / count, row.degraded, used.rounds / count, price.dollars,
         )  # fmt: skip
 
     def _price(self, variant: str, used: Usage) -> Price:
         """Of a question; by estimate when all answers were known, such as from a killed run."""
-        questions = used.calls / len(self.data)
         if used.paid_calls:
             dollars = None if used.cost is None else used.cost / used.paid_calls
-            return Price(used.prompt_tokens / used.paid_calls, dollars, questions)
+            return Price(used.prompt_tokens / used.paid_calls, dollars)
         reranker, query = self.arms[variant].setting(0.0), self.data[0]
         told = reranker.estimate(len(query.documents), query=query.text, documents=query.documents)
         tokens = bounds(told.prompt_tokens or 0)[1] / max(1, bounds(told.calls)[1])
         dearest = self._dearest()
-        dollars = dearest * tokens if dearest else by_price(reranker, told)
-        return Price(tokens, dollars, questions)
+        return Price(tokens, dearest * tokens if dearest else by_price(reranker, told))
 
 
 def _made(used: Usage) -> int:

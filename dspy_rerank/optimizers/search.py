@@ -256,9 +256,9 @@ class RerankerSearch(Teleprompter):
             search.ledger.paid(proposed, measuring.since(before))
         if trial is None and not search.trials:
             raise CompileError(
-                f"max_calls={self.max_calls} were spent, {measuring.usage.failed_calls} of them on "
-                "calls without an answer, before all queries were ranked once with the student; "
-                "give more calls, or see why they fail"
+                f"max_calls={self.max_calls} were spent before all queries were ranked once with "
+                f"the student: {search.measuring.usage.failed_calls} calls had no answer, or their "
+                "answers could not be read and were asked for again; give more calls, or see why"
             )
         if self.max_cost is not None and measuring.usage.cost is None:
             raise InputError(f"max_cost={self.max_cost}, but {UNPRICED}")

@@ -362,3 +362,17 @@ def test_results_are_written_whole_and_in_order(tmp_path, queries, config, grade
     assert {len(result["ranking"]) for result in found} == {3}
     assert "text" not in found[0]["ranking"][0]
     assert job.status().to_dict()["finished"]
+
+
+def test_documents_with_one_id_are_ranked_and_no_run_can_carry_them(tmp_path, config, grades):
+    path = tmp_path / "queries.jsonl"
+    documents = [{"id": "same", "text": text} for text in ("worth 1", "worth 3", "worth 2")]
+    path.write_text(json.dumps({"id": "q0", "query": "a", "documents": documents}) + "\n")
+    with BatchServer(grades) as server:
+        job = waited(tmp_path, path, config(server))
+    assert job.write(tmp_path / "results.jsonl") == 1
+    found = json.loads((tmp_path / "results.jsonl").read_text())
+    assert sorted(row["index"] for row in found["ranking"]) == [0, 1, 2]
+    with pytest.raises(DataError, match=r"query q0: .*another's, too.*ends in \.jsonl"):
+        job.write(tmp_path / "x.run")
+    assert not (tmp_path / "x.run").exists()

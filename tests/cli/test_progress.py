@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import dspy
+import pytest
 
 import dspy_rerank as dr
 from dspy_rerank.cli._progress import EVERY, Lines, progress, run_progress
@@ -16,13 +17,33 @@ from tests.optimizers.builders import labelled, skilled
 
 
 def test_a_log_has_a_line_a_minute_and_none_for_a_short_run(capsys):
-    clock = iter([0.0, EVERY - 1, EVERY, EVERY, 2 * EVERY - 1, 2 * EVERY, 2 * EVERY])
-    lines = Lines(lambda: next(clock))
-    for done in range(4):
+    now = [0.0]
+    lines = Lines(lambda: now[0])
+    for done, seconds in enumerate([EVERY - 1, EVERY, 2 * EVERY - 1, 2 * EVERY]):
+        now[0] = seconds
         lines("compiling", done, 40 if done < 3 else None, " (7 new calls)")
+        lines("uncompiled", done, 9)
     assert capsys.readouterr().err.splitlines() == [
-        "compiling (7 new calls): 1 of 40", "compiling (7 new calls): 3",
+        "compiling (7 new calls): 1 of 40", "uncompiled: 1 of 9",
+        "compiling (7 new calls): 3", "uncompiled: 3 of 9",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "none"])
+def test_a_log_that_nobody_reads_any_more_stops_no_run(closed, monkeypatch, tmp_path):
+    stream = open(tmp_path / "log", "w", encoding="utf-8")
+    stream.close()
+    monkeypatch.setattr("sys.stderr", stream if closed else None)
+    monkeypatch.setattr("dspy_rerank.cli._progress.EVERY", 0.0)
+    Lines()("compiling", 1, 2)
+
+
+def test_once_test_queries_are_ranked_compiling_is_silent():
+    told = []
+    live = Live(lambda *said: told.append(said[:2]))
+    live.measured("uncompiled", 1, 9)
+    live.called(SimpleNamespace(calls=3, cached=0, usage=dr.types.Usage(calls=3)))
+    assert told == [("uncompiled", 1)]
 
 
 def test_a_run_of_many_queries_says_in_a_log_how_far_it_is(capsys, monkeypatch):

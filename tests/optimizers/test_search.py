@@ -11,6 +11,7 @@ from dspy_rerank import datasets
 from dspy_rerank.adapters import CONTINUING
 from dspy_rerank.errors import CompileError, EvidenceError, InputError
 from dspy_rerank.optimizers import RerankerSearch, Trial, demo_sets, judgment_examples
+from dspy_rerank.optimizers.measuring import Measuring
 from dspy_rerank.optimizers.shares import left
 from dspy_rerank.optimizers.trials import settled
 from dspy_rerank.testing import oracle_judge, scripted_lm
@@ -134,9 +135,46 @@ def test_a_setting_whose_calls_fail_is_broken_off_at_the_limit(most):
     assert len(compiled.card["trials"]) > 1, "other weights are free and still tried"
 
 
+def test_a_setting_that_is_interrupted_books_what_it_has_asked():
+    lm = scripted_lm("2")
+
+    class Interrupted(Measuring):
+        """Someone presses Ctrl-C behind the first call."""
+
+        def unless_outrun(self, variant, prior, known):
+            lm("How relevant?")
+            raise KeyboardInterrupt
+
+    measuring = Interrupted({}, labelled(2), "nDCG@10")
+    with pytest.raises(KeyboardInterrupt):
+        measuring.within(9, "student", 0.0, [])
+    assert measuring.bill.calls == len(lm.engine.prompts) == 1
+
+
+def test_a_candidate_that_asks_more_often_is_not_answered_from_one_that_asks_less():
+    lm = scripted_lm(lambda prompt: skilled(prompt) if "could not be read" in prompt else "Hm.")
+    sets = {"trainset": labelled(8), "valset": labelled(8, seed=1)}
+    judge = dr.PointwiseJudge(evidence="generate", instructions=MAGIC)
+    compiled = search(
+        lm=lm, instructions=None, demos=(), candidates={"twice": dr.ScoreSort(judge, retries=1)}
+    ).compile(dr.ScoreSort(judge, retries=0), **sets)
+    assert compiled.settings["retries"] == 1
+    assert compiled.card["validation"]["compiled"] == pytest.approx(1.0)
+
+
+def test_every_prompt_is_charged_for_asking_again_though_half_of_it_was_known():
+    lm = scripted_lm("I cannot say.")
+    compiled = search(lm=lm, instructions=["Other words."], demos=(), cost="calls").compile(
+        dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
+        trainset=labelled(8), valset=labelled(8, seed=1),
+    )  # fmt: skip
+    assert {trial["calls_per_query"] for trial in compiled.card["trials"]} == {12.0}
+    assert len({trial["variant"] for trial in compiled.card["trials"]}) > 1
+
+
 def test_a_limit_that_failing_calls_eat_before_the_student_is_measured_is_an_error():
     lm = failing_now_and_then()
-    with pytest.raises(CompileError, match=r"max_calls=30 were spent, \d+ of them on calls witho"):
+    with pytest.raises(CompileError, match=r"max_calls=30 were spent .*: \d+ calls had"):
         search(lm=lm, max_calls=30).compile(
             dr.ScoreSort(dr.PointwiseJudge(evidence="generate")),
             trainset=labelled(8), valset=labelled(4, seed=1),
@@ -155,15 +193,6 @@ def test_a_candidate_that_the_model_cannot_serve_is_left_out_and_named(caplog):
     assert [*compiled.card["left_out"]] == ["likelihood"]
     assert "likelihood is left out of the search: " in caplog.text
     assert any(trial["variant"].startswith("grades") for trial in compiled.card["trials"])
-
-
-def test_what_is_there_twice_is_tried_once():
-    student = dr.ScoreSort(dr.PointwiseJudge(evidence="generate"))
-    candidates = {"again": dr.ScoreSort(dr.PointwiseJudge(evidence="generate"), prior=0.5)}
-    compiled = search(lm=scripted_lm(skilled), candidates=candidates, trials=20).compile(
-        student, trainset=labelled(8), valset=labelled(4, seed=1)
-    )
-    assert {trial["variant"].split(":")[0] for trial in compiled.card["trials"]} == {"student"}
 
 
 def test_a_student_that_the_model_cannot_serve_is_refused():
