@@ -1,16 +1,17 @@
-"""What compiled weights gain on queries of ostrel that they were not compiled on.
+"""What compiled programs gain on queries of ostrel that they were not compiled on.
 
     python benchmarks/heldout.py [optimizers/programs/weights.json ...] [--lm local/smollm2-135m]
 
-Three held-out sets, each alone and all together. The test and the fresh queries are ranked by the
-program itself; of the fresh ones neither texts nor labels existed when the programs were compiled.
+Three held-out sets, each alone, the first two together and all together. The test and the fresh
+queries are ranked by the program itself; of the fresh ones neither texts nor labels existed when
+weights.json and panel.json were compiled.
 Of the training and validation queries the program's card keeps what they had in the outer
 cross-validation, where each was ranked by weights chosen and fitted without it. With several
-programs, each is compared with the uncompiled judge, which is asked once.
+programs, each is compared with the uncompiled likelihood judge, which is asked once.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -38,7 +39,8 @@ def main() -> None:
     data = datasets.load("ostrel")
     learned = joined(data.part("train"), data.part("validation"))
     for name, program in programs.items():
-        if program.card["train"]["fingerprint"] != learned.fingerprint:
+        known = [program.card[part]["fingerprint"] for part in ("train", "validation")]
+        if learned.fingerprint not in known:
             raise SystemExit(f"{name} was not compiled on ostrel's own splits")
     rankers = {UNCOMPILED: dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"))}
     lm = dr.models.get(chosen.lm)
@@ -46,9 +48,10 @@ def main() -> None:
         split: measured({**rankers, **programs}, data.part(split), lm)
         for split in ("test", "fresh")
     }
+    held["test and fresh"] = together(held.values())
     checked = {n: p.card["cross_validation"]["values"] for n, p in programs.items()}
     held[CROSS_VALIDATED] = {**measured(rankers, learned, lm), **checked}
-    held["all"] = {row: [v for part in held.values() for v in part[row]] for row in held["test"]}
+    held["all"] = together([held["test and fresh"], held[CROSS_VALIDATED]])
     for name in programs:
         print(f"\n{name}")
         for part, values in held.items():
@@ -60,6 +63,12 @@ def measured(rankers: Mapping[str, Any], data: Any, lm: Any) -> dict[str, Values
     found = dr.evaluate(dict(rankers), data, [METRIC], lm=lm)
     values = {name: found[name].values[METRIC] for name in rankers}
     return {"incoming order": baseline(data, [METRIC]).values[METRIC], **values}
+
+
+def together(parts: Iterable[Mapping[str, Values]]) -> dict[str, Values]:
+    """Several sets as one."""
+    found = list(parts)
+    return {row: [value for part in found for value in part[row]] for row in found[0]}
 
 
 def show(part: str, compiled: Values, uncompiled: Values, incoming: Values) -> None:
