@@ -34,12 +34,12 @@ class Lines:
         return self.now() >= self._next.get(what, self._begun + EVERY)
 
     def __call__(self, what: str, done: int, total: float | None, note: str = "") -> None:
-        """Say it, if it is time; where a total is not known, it is left out."""
+        """Say it, if it is time; without the numbers where a total is not known."""
         if not self.due(what):
             return
         self._next[what] = self.now() + EVERY
         with suppress(OSError, ValueError, AttributeError):  # whoever read it may be gone
-            written(f"{what}{note}: {done}{'' if total is None else f' of {total:.0f}'}")
+            written(f"{what}{note}" + ("" if total is None else f": {done} of {total:.0f}"))
 
 
 @contextmanager

@@ -129,9 +129,15 @@ def _prompts(student: Reranker, compiled: Reranker) -> dict[str, Any]:
 
 
 def _changed(student: Reranker, compiled: Reranker) -> dict[str, list[Any]]:
-    """Settings of the sorter before and after, where they differ."""
-    before, after = student.settings.values, compiled.settings.values
+    """Settings of the sorter and of its judge before and after, where they differ."""
+    judge = getattr(compiled, "judge", None)
+    before, after = _settings(student, _as_asked(student, judge)), _settings(compiled, judge)
     return {n: [before.get(n), v] for n, v in after.items() if before.get(n) != v}
+
+
+def _settings(reranker: Reranker, judge: Any) -> dict[str, Any]:
+    of_judge = judge.settings.values if isinstance(judge, SignatureJudge) else {}
+    return {**reranker.settings.values, **{f"judge.{n}": v for n, v in of_judge.items()}}
 
 
 def _as_asked(student: Reranker, compiled: Any) -> Any:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from ..calibration import Bin, Reliability
@@ -171,7 +172,9 @@ def _prompt(prompt: dict[str, Any]) -> str:
 
 
 def _setting(value: Any) -> str:
-    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "none" if value is None else shorten(str(value), 80, placeholder=" ...")
 
 
 def _wins_and_losses(content: dict[str, Any]) -> str:

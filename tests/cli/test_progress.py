@@ -25,7 +25,7 @@ def test_a_log_has_a_line_a_minute_and_none_for_a_short_run(capsys):
         lines("uncompiled", done, 9)
     assert capsys.readouterr().err.splitlines() == [
         "compiling (7 new calls): 1 of 40", "uncompiled: 1 of 9",
-        "compiling (7 new calls): 3", "uncompiled: 3 of 9",
+        "compiling (7 new calls)", "uncompiled: 3 of 9",
     ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from dspy.teleprompt import BootstrapFewShotWithRandomSearch
 
 import dspy_rerank as dr
 from dspy_rerank.optimizers import JudgeCompiler, RerankerSearch, write_report
+from dspy_rerank.optimizers.proof import _changed
 from dspy_rerank.testing import scripted_lm
 from tests.optimizers.builders import MAGIC, labelled, skilled
 
@@ -58,6 +59,15 @@ def test_the_prompt_is_shown_with_what_changed(both):
     assert MAGIC in content["prompt"]["instructions"]
     assert f"+{MAGIC}" in content["prompt"]["diff"]
     assert f'<span class="add">+{MAGIC}</span>' in page
+
+
+def test_settings_of_the_judge_are_shown_where_they_changed():
+    student = dr.ScoreSort(dr.PointwiseJudge(evidence="logprobs", max_tokens=8))
+    compiled = dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood", max_tokens=8), prior=0.15)
+    changed = {"prior": [0.0, 0.15], "judge.evidence": ["logprobs", "likelihood"]}
+    assert _changed(student, compiled) == changed
+    likelihood = dr.ScoreSort(dr.PointwiseJudge(evidence="likelihood"))
+    assert _changed(dr.ScoreSort(dr.PointwiseJudge()), likelihood) == {}
 
 
 def test_queries_are_listed_with_their_documents_the_most_changed_first(both):
