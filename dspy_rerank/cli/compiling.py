@@ -172,9 +172,9 @@ class Live:
         self._tell()
 
     def called(self, counter: Any) -> None:
-        """A call has come to its end."""
+        """A call has come to its end; those under way may yet be a cache's."""
         paid = counter.usage.cost
-        self._spent = [f"{counter.calls - counter.cached} new calls"]
+        self._spent = [count(counter.usage.paid_calls + counter.failed, "new call")]
         self._spent += [f"${dollars(paid)}"] if paid else []
         self._tell()
 

@@ -42,7 +42,7 @@ def test_once_test_queries_are_ranked_compiling_is_silent():
     told = []
     live = Live(lambda *said: told.append(said[:2]))
     live.measured("uncompiled", 1, 9)
-    live.called(SimpleNamespace(calls=3, cached=0, usage=dr.types.Usage(calls=3)))
+    live.called(SimpleNamespace(failed=0, usage=dr.types.Usage(calls=3)))
     assert told == [("uncompiled", 1)]
 
 
@@ -58,6 +58,15 @@ def test_a_run_of_many_queries_says_in_a_log_how_far_it_is(capsys, monkeypatch):
     assert said.startswith("ranking (")
     assert "9 calls" in said
     assert said.endswith("left): 3 of 12\n")
+
+
+def test_calls_that_a_cache_answers_and_those_under_way_are_not_told_as_new():
+    told = []
+    live = Live(lambda *said: told.append(said[3]))
+    used = dr.types.Usage(calls=5, cached_calls=4)
+    live.called(SimpleNamespace(calls=13, failed=0, usage=used))
+    live.called(SimpleNamespace(calls=13, failed=1, usage=used))
+    assert told == [" (1 new call)", " (2 new calls)"]
 
 
 def test_quiet_is_quiet(capsys, monkeypatch):
