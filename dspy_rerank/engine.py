@@ -175,13 +175,13 @@ class Engine:
         """Ask, and ask again with the complaint while the answer cannot be read."""
         passages = tuple(self.passages[position] for position in shown)
         question = Question(self.query, passages, self.inputs, rollout=rollout)
-        judgment, tries = await self._ask(question), 1
-        while not (judgment.known or self._stopped) and tries <= self.options.retries:
+        judgment = await self._ask(question)
+        while not (judgment.known or self._stopped) and judgment.tries <= self.options.retries:
             again = await self._ask(replace(question, complaint=complaint(judgment)))
             if not again.asks:  # a limit forbids it: what was said stays
                 break
-            judgment, tries = again, tries + 1
-        return replace(judgment.at(shown), tries=tries)
+            judgment = replace(again, tries=judgment.tries + 1)
+        return judgment.at(shown)
 
     async def _ask(self, question: Question) -> Judgment:
         """One answer, trying again after passing failures."""

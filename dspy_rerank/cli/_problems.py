@@ -1,9 +1,9 @@
 """What is wrong with labels, said on standard error before anything is spent on them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..datasets import Dataset, check
+from ..datasets import Dataset, Problem
 from ..errors import DataError
 from ..unlabelled import measurable, unlabelled, words
 from ._show import complain
@@ -31,9 +31,8 @@ def measured_part(data: Dataset, splits: Iterable[str] = ()) -> Dataset:
     return kept
 
 
-def warned(data: Dataset) -> list[str]:
-    """All problems of a data set; the first few of each kind are said."""
-    problems = check(data)
+def warned(problems: Sequence[Problem]) -> list[str]:
+    """The problems of a data set in words; the first few of each kind are said."""
     told: Counter[str] = Counter()
     for problem in problems:
         told[problem.kind] += 1

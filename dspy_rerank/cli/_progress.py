@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 from rich.console import Console
@@ -111,14 +112,13 @@ def run_progress(
 
 def _logged(total: Callable[[], int | None]) -> Callable[[Summary], None]:
     """Lines of a log; how many queries there are is asked with the first."""
-    lines, begun, known = Lines(), time.monotonic(), list[int | None]()
+    lines, begun, queries = Lines(), time.monotonic(), cache(total)
 
     def report(summary: Summary) -> None:
         if not lines.due("ranking"):
             return
-        known[:] = known or [total()]
-        said = told(summary, time.monotonic() - begun, known[0])
-        lines("ranking", summary.done, known[0], f" ({said})")
+        said = told(summary, time.monotonic() - begun, queries())
+        lines("ranking", summary.done, queries(), f" ({said})")
 
     return report
 

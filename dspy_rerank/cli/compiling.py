@@ -199,11 +199,12 @@ def checked(data: Dataset, *, refuse: bool) -> list[str]:
     Raises:
         InputError: There are errors, as opposed to warnings.
     """
-    errors = [problem for problem in check(data) if problem.kind in ERRORS]
+    problems = check(data)
+    errors = [problem for problem in problems if problem.kind in ERRORS]
     if errors and refuse:
         more = f", and {len(errors) - 1} more such" if len(errors) > 1 else ""
         raise InputError(f"{data.name}: {errors[0]}{more}; mend the labels, or pass --unchecked")
-    return warned(data)
+    return warned(problems)
 
 
 def show_card(compiled: Reranker) -> None:

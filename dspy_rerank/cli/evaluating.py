@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 
+from ..datasets import check
 from ..evaluation import Evaluation, baseline, evaluate
 from ..leaks import seen
 from ..metrics import parse_metric
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
     metrics = metrics_of(arguments)
     given = read_data(arguments, arguments.split)
-    problems = warned(given)
+    problems = warned(check(given))
     data = measured_part(given)
     if arguments.incoming:
         found = Evaluation(data.name, len(data), tuple(metrics), (baseline(data, metrics),))

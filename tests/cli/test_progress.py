@@ -66,7 +66,8 @@ def test_calls_that_a_cache_answers_and_those_under_way_are_not_told_as_new():
     used = dr.types.Usage(calls=5, cached_calls=4)
     live.called(SimpleNamespace(calls=13, failed=0, usage=used))
     live.called(SimpleNamespace(calls=13, failed=1, usage=used))
-    assert told == [" (1 new call)", " (2 new calls)"]
+    live.called(SimpleNamespace(calls=13, failed=0, usage=replace(used, cost=0.0123)))
+    assert told == [" (1 new call)", " (2 new calls)", " (1 new call, $0.0123)"]
 
 
 def test_quiet_is_quiet(capsys, monkeypatch):
